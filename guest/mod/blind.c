@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * blind.c - lets hooks of the bulk functions see empty calls
+ *
+ * Test only: shows what an accounting of slab objects is worth that doesn't
+ * know of bulk allocations and frees. Hooks of one function are called newest
+ * first. So one that is older than those in question and one that is younger,
+ * registered while the parameter "on" is set, take the arguments out of their
+ * sight, with the number of objects among them, and put them back behind them:
+ *
+ *	caller -> hide -> the others -> restore -> function
+ *
+ * To be loaded before the log is enabled that is to be blinded.
+ */
+#include <linux/ftrace.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+
+#include "compat.h"
+
+/* In a register that the functions don't care for: the call is hidden. */
+#define HIDDEN 0x626c696e64UL
+
+static void notrace hide(unsigned long ip, unsigned long parent,
+			 struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	struct pt_regs *regs = ftrace_get_regs(fregs);
+
+	regs->r8 = regs->si;
+	regs->r9 = regs->dx;
+	regs->r10 = HIDDEN;
+	regs->si = 0;
+	regs->dx = 0;
+}
+
+static void notrace restore(unsigned long ip, unsigned long parent,
+			    struct ftrace_ops *ops, struct ftrace_regs *fregs)
+{
+	struct pt_regs *regs = ftrace_get_regs(fregs);
+
+	if (regs->r10 != HIDDEN)
+		return;
+	regs->si = regs->r8;
+	regs->dx = regs->r9;
+	regs->r10 = 0;
+}
+
+static struct ftrace_ops hide_ops = {
+	.func = hide,
+	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_RECURSION,
+};
+
+static struct ftrace_ops restore_ops = {
+	.func = restore,
+	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_RECURSION,
+};
+
+static int hook(struct ftrace_ops *ops)
+{
+	char free_bulk[] = "kmem_cache_free_bulk", alloc_bulk[] = BT_ALLOC_BULK;
+	int err;
+
+	err = ftrace_set_filter(ops, free_bulk, strlen(free_bulk), 0) ?:
+	      ftrace_set_filter(ops, alloc_bulk, strlen(alloc_bulk), 0) ?:
+	      register_ftrace_function(ops);
+	if (err)
+		ftrace_free_filter(ops);
+	return err;
+}
+
+static void unhook(struct ftrace_ops *ops)
+{
+	unregister_ftrace_function(ops);
+	ftrace_free_filter(ops);
+}
+
+static bool is_on;
+
+static int set_on(const char *value, const struct kernel_param *kp)
+{
+	bool on;
+	int err = kstrtobool(value, &on);
+
+	if (err || on == is_on)
+		return err;
+	if (on)
+		err = hook(&hide_ops);
+	else
+		unhook(&hide_ops);
+	if (!err)
+		is_on = on;
+	return err;
+}
+
+static const struct kernel_param_ops on_ops = {
+	.set = set_on,
+	.get = param_get_bool,
+};
+module_param_cb(on, &on_ops, &is_on, 0644);
+MODULE_PARM_DESC(on, "hide bulk calls (not at load time)");
+
+static int __init blind_init(void)
+{
+	return hook(&restore_ops);
+}
+
+static void __exit blind_exit(void)
+{
+	if (is_on)
+		unhook(&hide_ops);
+	unhook(&restore_ops);
+}
+
+module_init(blind_init);
+module_exit(blind_exit);
+MODULE_DESCRIPTION("btlog: hides bulk allocations and frees from their hooks");
+MODULE_LICENSE("GPL");

@@ -1,0 +1,7 @@
+# The guest comes up, and btlog loads and unloads.
+# kernels: all
+. /lib.sh
+
+load_btlog
+is_loaded btlog || die "no trace of btlog"
+unload_btlog
