@@ -30,6 +30,7 @@
  * lib.worker is only ever run once at a time and owns what is marked W.
  */
 #include <linux/bitrev.h>
+#include <linux/hash.h>
 #include <linux/irq_work.h>
 #include <linux/jump_label.h>
 #include <linux/ktime.h>
@@ -41,7 +42,6 @@
 #include <linux/slab.h>
 #include <linux/vmalloc.h>
 #include <linux/workqueue.h>
-#include <linux/xxhash.h>
 
 #include "internal.h"
 
@@ -190,8 +190,9 @@ static unsigned int lib_max_mb;
 module_param(lib_max_mb, uint, 0444);
 MODULE_PARM_DESC(lib_max_mb, "memory for stacks, MiB (default 1/64 of RAM, at most 1024)");
 
-static unsigned int lib_max_stacks;
-module_param(lib_max_stacks, uint, 0644);
+unsigned int btlib_max_stacks;
+EXPORT_SYMBOL_FOR_TESTS(btlib_max_stacks);
+module_param_named(lib_max_stacks, btlib_max_stacks, uint, 0644);
 MODULE_PARM_DESC(lib_max_stacks, "keep no more than that many stacks (default 0: no limit)");
 
 static DEFINE_STATIC_KEY_FALSE(lib_timing_key);
@@ -439,16 +440,49 @@ struct stack_key {
 	u8 flags;
 };
 
+/* Two frames at a time; the compiler makes one load of it. */
+static __always_inline u64 frame_pair(const u32 *frames)
+{
+	return frames[0] | (u64)frames[1] << 32;
+}
+
+static __always_inline u64 mix(u64 hash, u64 word)
+{
+	hash = (hash ^ word) * GOLDEN_RATIO_64;
+	return hash ^ hash >> 32;
+}
+
+/*
+ * Every event pays for this. Equality is never by hash alone, so all that is
+ * wanted is that chains are short, and one multiplication for two frames does
+ * for that what the kernel's general hashes do with many more instructions.
+ */
+static u32 hash_frames(const u32 *frames, unsigned int nr, u64 hash)
+{
+	unsigned int i;
+
+	for (i = 0; i + 1 < nr; i += 2)
+		hash = mix(hash, frame_pair(frames + i));
+	return nr & 1 ? mix(hash, frames[nr - 1]) : hash;
+}
+
+static bool same_frames(const u32 *a, const u32 *b, unsigned int nr)
+{
+	unsigned int i;
+
+	for (i = 0; i + 1 < nr; i += 2)
+		if (frame_pair(a + i) != frame_pair(b + i))
+			return false;
+	return !(nr & 1) || a[nr - 1] == b[nr - 1];
+}
+
 static void make_key(struct stack_key *key, const u32 *frames, unsigned int nr,
 		     unsigned int flags)
 {
-	u64 hash;
-
 	key->frames = frames;
 	key->nr = nr;
 	key->flags = flags & BTREF_TRUNCATED ? STACK_TRUNCATED : 0;
-	hash = xxh64(frames, nr * sizeof(*frames), key->flags);
-	key->hash = (u32)(hash ^ hash >> 32) & btlib_hash_mask;
+	key->hash = hash_frames(frames, nr, key->flags) & btlib_hash_mask;
 }
 
 /* Does a record still hold what its hash was made of? */
@@ -523,7 +557,7 @@ static bool same_stack(const struct bt_stack *s, const struct stack_key *key)
 {
 	return READ_ONCE(s->hash) == key->hash && s->nr == key->nr &&
 	       (s->flags & STACK_TRUNCATED) == key->flags &&
-	       !memcmp(s->frames, key->frames, key->nr * sizeof(u32));
+	       same_frames(s->frames, key->frames, key->nr);
 }
 
 static u32 search_chain(u32 granule, const struct stack_key *key)
@@ -632,9 +666,16 @@ static size_t memory_used(void)
 	       READ_ONCE(lib.table_bytes);
 }
 
+static bool too_many_stacks(void)
+{
+	unsigned int limit = READ_ONCE(btlib_max_stacks);
+
+	return limit && btlib_stacks() >= limit;
+}
+
 static bool library_full(void)
 {
-	return (lib_max_stacks && READ_ONCE(lib.stacks) >= lib_max_stacks) ||
+	return too_many_stacks() ||
 	       memory_used() + CHUNK_SIZE > memory_limit();
 }
 
@@ -665,7 +706,7 @@ static btref_t insert_locked(const struct stack_key *key, bool own)
 		return make_ref(granule);
 	if (btlib_is_broken())
 		return refuse(BTR_READ_ONLY);
-	if (lib_max_stacks && lib.stacks >= lib_max_stacks)
+	if (too_many_stacks())
 		return refuse(BTR_LIBRARY_FULL);
 	granule = take_free(class_of(key->nr));
 	if (!granule)
@@ -676,7 +717,7 @@ static btref_t insert_locked(const struct stack_key *key, bool own)
 	s->nr = key->nr;
 	s->flags = key->flags | (own ? STACK_OWN : 0);
 	memcpy(s->frames, key->frames, key->nr * sizeof(u32));
-	/* btlib_for_each_frame() reads the frames of whatever isn't dead. */
+	/* btlib_visit_frames() reads the frames of whatever isn't dead. */
 	atomic_set_release(&s->refs, 1);
 	link_stack(s, granule);
 	return make_ref(granule);
@@ -1053,6 +1094,7 @@ static struct bt_chunk *unlink_spare_chunk(void)
 
 	for (i = 1; i < lib.dir_size; i++) {
 		chunk = lib.chunks[i];
+		/* A first look without the lock. */
 		if (!chunk || !data_race(chunk_is_spare(chunk)))
 			continue;
 		lib_lock(&flags);
@@ -1370,7 +1412,7 @@ static void visit_stack(u32 granule, u32 lo, u32 hi, btlib_frame_fn fn,
 			fn(s->frames[i], arg);
 }
 
-void btlib_for_each_frame(u32 lo, u32 hi, btlib_frame_fn fn, void *arg)
+void btlib_visit_frames(u32 lo, u32 hi, btlib_frame_fn fn, void *arg)
 {
 	u32 index, i;
 
@@ -1386,7 +1428,7 @@ void btlib_for_each_frame(u32 lo, u32 hi, btlib_frame_fn fn, void *arg)
 		cond_resched();
 	}
 }
-EXPORT_SYMBOL_FOR_TESTS(btlib_for_each_frame);
+EXPORT_SYMBOL_FOR_TESTS(btlib_visit_frames);
 
 u32 btlib_stacks(void)
 {
@@ -1402,34 +1444,46 @@ static void show_refusals(struct seq_file *m)
 		if (reason <= BTR_READ_ONLY)
 			seq_printf(m, "refused_%s: %llu\n",
 				   btlog_reason_name(reason),
-				   lib.stats[LS_REFUSED + reason]);
+				   READ_ONCE(lib.stats[LS_REFUSED + reason]));
 }
 
 void btlib_show(struct seq_file *m)
 {
 	static const char * const class_names[NR_CLASSES] = { "12", "28", "60" };
+	const char *broken = READ_ONCE(lib.broken);
+	unsigned long flags;
+	long unused;
+	u32 stacks;
 	int class;
 
-	seq_printf(m, "state: %s\n", lib.broken ? lib.broken : "ok");
-	seq_printf(m, "stacks: %u\n", btlib_stacks());
-	seq_printf(m, "stacks_unreferenced: %ld\n", sum_unreferenced());
-	seq_printf(m, "stacks_in_grace_period: %u\n", lib.nr_limbo);
-	seq_printf(m, "inserted: %llu\n", lib.stats[LS_INSERTED]);
-	seq_printf(m, "reclaimed: %llu\n", lib.stats[LS_RECLAIMED]);
+	/* At one moment, so that one can be subtracted from the other. */
+	lib_lock(&flags);
+	stacks = lib.stacks;
+	unused = sum_unreferenced();
+	lib_unlock(flags);
+	seq_printf(m, "state: %s\n", broken ?: "ok");
+	seq_printf(m, "stacks: %u\n", stacks);
+	seq_printf(m, "stacks_unreferenced: %ld\n", unused);
+	seq_printf(m, "stacks_in_grace_period: %u\n", READ_ONCE(lib.nr_limbo));
+	seq_printf(m, "inserted: %llu\n", READ_ONCE(lib.stats[LS_INSERTED]));
+	seq_printf(m, "reclaimed: %llu\n", READ_ONCE(lib.stats[LS_RECLAIMED]));
 	show_refusals(m);
-	seq_printf(m, "buckets: %u\n", lib.active);
-	seq_printf(m, "doublings: %llu\n", lib.stats[LS_DOUBLINGS]);
+	seq_printf(m, "buckets: %u\n", READ_ONCE(lib.active));
+	seq_printf(m, "doublings: %llu\n", READ_ONCE(lib.stats[LS_DOUBLINGS]));
 	seq_printf(m, "memory_bytes: %zu\n", memory_used());
 	seq_printf(m, "memory_limit_bytes: %zu\n", memory_limit());
 	seq_printf(m, "table_bytes: %zu\n", lib.table_bytes);
 	for (class = 0; class < NR_CLASSES; class++)
 		seq_printf(m, "chunks_of_%s_frames: %u (%u records free)\n",
-			   class_names[class], lib.class[class].nr_chunks,
-			   lib.class[class].nr_free);
-	seq_printf(m, "chunks_freed: %llu\n", lib.stats[LS_CHUNKS_FREED]);
+			   class_names[class],
+			   READ_ONCE(lib.class[class].nr_chunks),
+			   READ_ONCE(lib.class[class].nr_free));
+	seq_printf(m, "chunks_freed: %llu\n",
+		   READ_ONCE(lib.stats[LS_CHUNKS_FREED]));
 	if (static_key_enabled(&lib_timing_key))
 		seq_printf(m, "longest_hold_ns: %llu\n", lib.longest_hold);
 }
+EXPORT_SYMBOL_FOR_TESTS(btlib_show);
 
 /* ==== Beginning and end ==== */
 

@@ -22,6 +22,7 @@
 #ifndef BTLOG_H
 #define BTLOG_H
 
+#include <linux/bits.h>
 #include <linux/types.h>
 
 /*
@@ -48,7 +49,7 @@ enum {
 };
 
 /* Marks a reference that is never counted; always set in reason references. */
-#define BTREF_PERMANENT_BIT	(1U << 31)
+#define BTREF_PERMANENT_BIT	((u32)BIT(31))
 
 /**
  * enum btref_flags - how to take a reference

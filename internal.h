@@ -7,7 +7,7 @@
  *	I  set before the object is published, read-only from then on
  *	A  atomic or per-CPU: changed by single instructions, no lock
  *	L  the library's lock (btlib.c)
- *	S  the lock of its shard (btlog.c)
+ *	S  the lock of its shard (log.c)
  *	M  the log's mutex
  *	R  published by RCU; changed under M or the list's mutex
  *	W  touched only by the library's worker
@@ -225,8 +225,10 @@ bool btref_tryget(btref_t ref);
 /* Stacks with a frame of btlog itself: own allocations. Context: any. */
 bool btref_is_own(btref_t ref);
 
+typedef void (*btlib_frame_fn)(u32 frame, void *arg);
+
 /**
- * btlib_for_each_frame() - visit the frames of all stacks
+ * btlib_visit_frames() - visit the frames of all stacks
  * @lo: first frame number of interest
  * @hi: last one + 1
  * @fn: called for each frame in the range; the same frame can come often
@@ -236,8 +238,7 @@ bool btref_is_own(btref_t ref);
  *
  * Context: Process, may sleep; @fn may not (RCU).
  */
-typedef void (*btlib_frame_fn)(u32 frame, void *arg);
-void btlib_for_each_frame(u32 lo, u32 hi, btlib_frame_fn fn, void *arg);
+void btlib_visit_frames(u32 lo, u32 hi, btlib_frame_fn fn, void *arg);
 
 /**
  * btlib_break() - an invariant broke: the library becomes read-only
@@ -276,6 +277,9 @@ u32 btlib_stacks(void);
  */
 const char *btlib_validate(bool quiet);
 
+/* The module parameter lib_max_stacks. */
+extern unsigned int btlib_max_stacks;
+
 #if IS_ENABLED(CONFIG_KUNIT)
 /* Bits of the hash that are used; tests clear some to provoke collisions. */
 extern u32 btlib_hash_mask;
@@ -283,7 +287,7 @@ extern u32 btlib_hash_mask;
 
 void btlib_show(struct seq_file *m);
 
-/* ==== btlog.c: the logs ==== */
+/* ==== log.c: the logs ==== */
 
 enum {
 	BTLOG_NAME_LEN		= 32,
@@ -419,7 +423,7 @@ static inline struct btlog *btlog_use(struct btlog *log)
  * @ref: stack and, in the low bits, operation; see btref_is_stack()
  * @size: bytes
  * @age: in units of 1 / BTLOG_TIME_HZ seconds
- * @pid: of the task that was current
+ * @pid: of the process that was current
  * @cpu: on which; 1023 and above are not told apart
  * @tag: the source's number for the kind of element
  * @seq: LOG: position in the order of events; HASH: 0
@@ -435,8 +439,10 @@ struct btlog_record_copy {
 	u32 seq;
 };
 
+typedef void (*btlog_record_fn)(const struct btlog_record_copy *rec, void *arg);
+
 /**
- * btlog_for_each_record() - visit the records of a log
+ * btlog_visit_records() - visit the records of a log
  * @log: the log
  * @fn: called for each record; the record's stack can't go away meanwhile,
  *	and btref_tryget() tells if it may be kept beyond the call
@@ -448,8 +454,7 @@ struct btlog_record_copy {
  * Context: Process, may sleep; @fn may not (RCU read side).
  * Return: number of records visited; 0 for a disabled log.
  */
-typedef void (*btlog_record_fn)(const struct btlog_record_copy *rec, void *arg);
-u64 btlog_for_each_record(struct btlog *log, btlog_record_fn fn, void *arg);
+u64 btlog_visit_records(struct btlog *log, btlog_record_fn fn, void *arg);
 
 /**
  * btlog_find_address() - the records of one address, newest first

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * btlog.c - the logs: what happened to which address, with which stack
+ * log.c - the logs: what happened to which address, with which stack
  *
  * HASH: records by address, in shards. A shard is an array of up to 65,535
  * records with 16-bit links: hash chains, a list from the oldest to the newest
@@ -55,7 +55,7 @@ enum {
  * @ref: stack and operation; 0: unused; LOG: A, BUSY while being written
  * @size: bytes
  * @time: of now_10ms()
- * @who: pid of current in the low PID_BITS, above them the CPU, up to CPU_MAX
+ * @who: process of current in the low PID_BITS, above them the CPU, up to CPU_MAX
  * @tag: the source's
  * @next: HASH: next in its chain or in the free list, + 1
  * @older: HASH: neighbour in the list by age, + 1
@@ -345,7 +345,7 @@ static __always_inline void fill_record(struct bt_record *rec,
 	rec->not_addr = ~ev->addr;
 	rec->size = min_t(size_t, ev->size, U32_MAX);
 	rec->time = now_10ms();
-	rec->who = current->pid |
+	rec->who = current->tgid |
 		   min_t(u32, raw_smp_processor_id(), CPU_MAX) << PID_BITS;
 	rec->tag = ev->tag;
 }
@@ -486,9 +486,10 @@ static btref_t hash_insert_nmi(struct bt_shard *shard, u32 hash,
 {
 	btref_t old;
 
-	*gone = BTC_REFUSED + BTR_NMI_BUSY;
-	if (!raw_spin_trylock(&shard->lock))
+	if (!raw_spin_trylock(&shard->lock)) {
+		*gone = BTC_REFUSED + BTR_NMI_BUSY;
 		return ref;
+	}
 	old = hash_insert(shard, hash, ev, ref, gone);
 	raw_spin_unlock(&shard->lock);
 	return old;
@@ -596,6 +597,7 @@ static void ring_record(struct btlog *log, struct btlog_store *store,
 	}
 	/* Stalled until the others had come round: what is there is newer. */
 	if (unlikely(old && (s32)(rec->seq - (u32)seq) > 0)) {
+		/* Pairs with the acquire in ring_copy(). */
 		smp_store_release(&rec->ref, old);
 		finish_record(log, ev, ref, BTC_REFUSED + BTR_LOG_BUSY);
 		return;
@@ -897,7 +899,7 @@ static void visit_batch(struct btlog_store *store, u32 part, u32 from, u32 to,
 	cond_resched();
 }
 
-u64 btlog_for_each_record(struct btlog *log, btlog_record_fn fn, void *arg)
+u64 btlog_visit_records(struct btlog *log, btlog_record_fn fn, void *arg)
 {
 	struct visit v = { .fn = fn, .arg = arg };
 	struct btlog_store *store;
@@ -919,7 +921,7 @@ u64 btlog_for_each_record(struct btlog *log, btlog_record_fn fn, void *arg)
 	mutex_unlock(&log->lock);
 	return v.total;
 }
-EXPORT_SYMBOL_FOR_TESTS(btlog_for_each_record);
+EXPORT_SYMBOL_FOR_TESTS(btlog_visit_records);
 
 /**
  * struct finder - what btlog_find_address() collects
@@ -961,7 +963,7 @@ unsigned int btlog_find_address(struct btlog *log, u64 addr,
 {
 	struct finder f = { .addr = addr, .recs = recs, .max = n };
 
-	btlog_for_each_record(log, find_one, &f);
+	btlog_visit_records(log, find_one, &f);
 	return f.n;
 }
 EXPORT_SYMBOL_FOR_TESTS(btlog_find_address);
@@ -1393,6 +1395,7 @@ struct btlog *btlog_next(struct btlog *prev)
 		btlog_release(prev);
 	return log;
 }
+EXPORT_SYMBOL_FOR_TESTS(btlog_next);
 
 /* ==== The module parameter ==== */
 
@@ -1467,6 +1470,7 @@ int btlog_apply(const char *logs)
 	kfree(copy);
 	return err;
 }
+EXPORT_SYMBOL_FOR_TESTS(btlog_apply);
 
 void btlog_exit(void)
 {
