@@ -194,6 +194,7 @@ bool image_find_symbol(const char *name, struct bt_range *symbol)
 	symbol->size = size;
 	return true;
 }
+EXPORT_SYMBOL_FOR_TESTS(image_find_symbol);
 
 /* ==== Address to frame ==== */
 
@@ -230,6 +231,7 @@ u32 image_known_frame(unsigned long addr)
 		WRITE_ONCE(r->image->used, true);
 	return r->base + (addr - r->start);
 }
+EXPORT_SYMBOL_FOR_TESTS(image_known_frame);
 
 /* The slot in which a page is noted, or is to be noted; NULL: none is free. */
 static u16 *find_slot(unsigned long page)
@@ -316,11 +318,13 @@ u32 image_frame(unsigned long addr)
 	atomic_long_inc(&counters[IMC_UNKNOWN_TEXT]);
 	return FRAME_UNKNOWN;
 }
+EXPORT_SYMBOL_FOR_TESTS(image_frame);
 
 bool image_is_own(u32 frame)
 {
 	return frame - own_base < own_size;
 }
+EXPORT_SYMBOL_FOR_TESTS(image_is_own);
 
 /* ==== Frame to image; under RCU ==== */
 
@@ -385,6 +389,7 @@ unsigned long image_address(u32 frame)
 	rcu_read_unlock();
 	return addr;
 }
+EXPORT_SYMBOL_FOR_TESTS(image_address);
 
 bool image_in_module(u32 frame, const char *module)
 {
@@ -397,6 +402,7 @@ bool image_in_module(u32 frame, const char *module)
 	rcu_read_unlock();
 	return in;
 }
+EXPORT_SYMBOL_FOR_TESTS(image_in_module);
 
 /* ==== Frame to text ==== */
 
@@ -509,6 +515,7 @@ int image_symbol(char *buf, u32 frame)
 	rcu_read_unlock();
 	return len;
 }
+EXPORT_SYMBOL_FOR_TESTS(image_symbol);
 
 /* ==== The file of images ==== */
 
@@ -908,8 +915,8 @@ static void save_names(struct image *image)
 		atomic_long_inc(&counters[IMC_NO_MEMORY]);
 		return;
 	}
-	btlib_for_each_frame(image->base, image->base + image->size + 1,
-			     add_to_set, &set);
+	btlib_visit_frames(image->base, image->base + image->size + 1,
+			   add_to_set, &set);
 	/* Pairs with the acquire in saved_name(). */
 	smp_store_release(&image->names, name_set(image, &set));
 	kvfree(set.bits);
@@ -951,23 +958,33 @@ static void leave_init(const struct module *mod)
 
 /* ==== Modules ==== */
 
-static int module_comes(struct notifier_block *nb, unsigned long state,
+static int module_comes(struct notifier_block *nb, unsigned long event,
 			void *data)
 {
-	if (state == MODULE_STATE_COMING) {
+	const struct module *mod = data;
+
+	switch (event) {
+	case MODULE_STATE_COMING:
 		mutex_lock(&image_lock);
-		add_module(data);
+		add_module(mod);
 		mutex_unlock(&image_lock);
-	} else if (state == MODULE_STATE_LIVE) {
-		leave_init(data);
+		break;
+	case MODULE_STATE_LIVE:
+		leave_init(mod);
+		break;
+	case MODULE_STATE_GOING:
+		/* Somebody else's veto: those behind him are told nothing. */
+		if (mod->state == MODULE_STATE_COMING)
+			unload_module(mod, true);
+		break;
 	}
 	return NOTIFY_OK;
 }
 
-static int module_goes(struct notifier_block *nb, unsigned long state,
+static int module_goes(struct notifier_block *nb, unsigned long event,
 		       void *data)
 {
-	if (state == MODULE_STATE_GOING)
+	if (event == MODULE_STATE_GOING)
 		unload_module(data, true);
 	return NOTIFY_OK;
 }

@@ -21,15 +21,13 @@
 
 #include "unwind.h"
 
-enum capture_mode { CAPTURE_REFERENCE, CAPTURE_CACHED };
-
 static const char * const mode_names[] = {
-	[CAPTURE_REFERENCE]	= "stack_trace_save",
-	[CAPTURE_CACHED]	= "cached",
+	[UNWIND_REFERENCE]	= "stack_trace_save",
+	[UNWIND_CACHED]		= "cached",
 };
 
-static enum capture_mode mode = IS_ENABLED(CONFIG_UNWINDER_ORC) ?
-				CAPTURE_CACHED : CAPTURE_REFERENCE;
+enum unwind_mode unwind_mode = UNWIND_CACHED;
+EXPORT_SYMBOL_FOR_TESTS(unwind_mode);
 
 static int set_mode(const char *value, const struct kernel_param *kp)
 {
@@ -37,13 +35,13 @@ static int set_mode(const char *value, const struct kernel_param *kp)
 
 	if (i < 0)
 		return i;
-	mode = i;
+	unwind_mode = i;
 	return 0;
 }
 
 static int get_mode(char *buf, const struct kernel_param *kp)
 {
-	return sysfs_emit(buf, "%s\n", mode_names[READ_ONCE(mode)]);
+	return sysfs_emit(buf, "%s\n", mode_names[READ_ONCE(unwind_mode)]);
 }
 
 static const struct kernel_param_ops mode_ops = {
@@ -53,18 +51,17 @@ static const struct kernel_param_ops mode_ops = {
 module_param_cb(capture, &mode_ops, NULL, 0444);
 MODULE_PARM_DESC(capture, "how stacks are taken: stack_trace_save or cached (default)");
 
-static bool verify;
-module_param_named(capture_verify, verify, bool, 0644);
+bool unwind_verify;
+module_param_named(capture_verify, unwind_verify, bool, 0644);
 MODULE_PARM_DESC(capture_verify, "compare every stack from the cache with stack_trace_save");
 
 DEFINE_PER_CPU(u64 [UWC_NR], unwind_counts);
-atomic_t unwind_generation = ATOMIC_INIT(1);
+atomic_t unwind_generation = ATOMIC_INIT(STEP_GENERATION);
 
 static const char * const counter_names[] = {
 	[UWC_REFERENCE]		= "stack_trace_save",
 	[UWC_CACHED]		= "cached",
 	[UWC_NMI]		= "fallback_nmi",
-	[UWC_NO_CACHE]		= "fallback_no_cache",
 	[UWC_OFF_STACK]		= "fallback_off_stack",
 	[UWC_OTHER_TEXT]	= "fallback_other_text",
 	[UWC_BOUNDS]		= "fallback_bounds",
@@ -157,6 +154,7 @@ unsigned int unwind_role(unsigned long ip)
 {
 	return (is_lead(ip) ? UNWIND_LEAD : 0) | (is_cut(ip) ? UNWIND_CUT : 0);
 }
+EXPORT_SYMBOL_FOR_TESTS(unwind_role);
 
 /*
  * Orders the change of the text before the change of the generation: who sees
@@ -165,7 +163,7 @@ unsigned int unwind_role(unsigned long ip)
 void unwind_invalidate(void)
 {
 	smp_mb__before_atomic(); /* pairs with the acquire of who decodes */
-	atomic_inc(&unwind_generation);
+	atomic_add(STEP_GENERATION, &unwind_generation);
 }
 
 /* ==== The reference ==== */
@@ -189,13 +187,13 @@ static int find_ip(const unsigned long *ips, unsigned int from,
 }
 
 static unsigned int find_start(const unsigned long *ips, unsigned int nr,
-			       const struct unwind_request *req)
+			       unsigned long caller, unsigned long call_site)
 {
-	int from = max(find_ip(ips, 0, nr, INNER_MAX + 1, req->ip), 0);
+	int from = max(find_ip(ips, 0, nr, INNER_MAX + 1, caller), 0);
 	int start = -1;
 
-	if (req->call_site)
-		start = find_ip(ips, from, nr, UNWIND_LEAD_MAX, req->call_site);
+	if (call_site)
+		start = find_ip(ips, from, nr, UNWIND_LEAD_MAX, call_site);
 	if (start >= 0)
 		return start;
 	while (from < nr && is_lead(ips[from]))
@@ -203,23 +201,23 @@ static unsigned int find_start(const unsigned long *ips, unsigned int nr,
 	return from;
 }
 
-static noinline void capture_reference(struct bt_context *ctx,
-				       const struct unwind_request *req,
-				       struct bt_trace *trace)
+noinline void unwind_reference(struct bt_trace *trace, unsigned long *ips,
+			       unsigned long caller, unsigned long call_site,
+			       unsigned int depth, unsigned int flags)
 {
-	unsigned int size = req->depth + 1 + UNWIND_LEAD_MAX + INNER_MAX;
-	unsigned int nr = stack_trace_save(ctx->ips, size, 0);
-	unsigned int i = find_start(ctx->ips, nr, req);
+	unsigned int size = depth + 1 + UNWIND_LEAD_MAX + INNER_MAX;
+	unsigned int nr = stack_trace_save(ips, size, 0);
+	unsigned int i = find_start(ips, nr, caller, call_site);
 
 	trace->nr = 0;
 	trace->truncated = false;
 	for (; i < nr; i++) {
-		if (trace->nr == req->depth) {
+		if (trace->nr == depth) {
 			trace->truncated = true;
 			break;
 		}
-		trace->frames[trace->nr++] = image_frame(ctx->ips[i]);
-		if (req->cut_irq && is_cut(ctx->ips[i]))
+		trace->frames[trace->nr++] = image_frame(ips[i]);
+		if (flags & BTREF_CUT_IRQ && is_cut(ips[i]))
 			break;
 	}
 }
@@ -269,18 +267,18 @@ static void notify_mismatch(struct irq_work *work)
 	schedule_work(&mismatch.work);
 }
 
-/* Compare with the reference, which has the last word. */
-static noinline void verify_trace(struct bt_context *ctx,
-				  const struct unwind_request *req)
+noinline void unwind_compare(struct bt_context *ctx, unsigned long caller,
+			     unsigned long call_site, unsigned int depth,
+			     unsigned int flags)
 {
 	struct bt_trace reference;
 
-	capture_reference(ctx, req, &reference);
+	unwind_reference(&reference, ctx->ips, caller, call_site, depth, flags);
 	this_cpu_inc(unwind_counts[UWC_VERIFIED]);
 	if (likely(same_trace(&ctx->trace, &reference)))
 		return;
 	this_cpu_inc(unwind_counts[UWC_MISMATCHES]);
-	WRITE_ONCE(mode, CAPTURE_REFERENCE);
+	WRITE_ONCE(unwind_mode, UNWIND_REFERENCE);
 	if (!atomic_cmpxchg(&mismatch.state, 0, 1)) {
 		mismatch.cached = ctx->trace;
 		mismatch.reference = reference;
@@ -289,34 +287,23 @@ static noinline void verify_trace(struct bt_context *ctx,
 	ctx->trace = reference;
 }
 
-/* ==== Capture ==== */
+/* ==== Capture without a cache ==== */
 
-/*
- * The frame cache starts from the frame of this function: it must have one of
- * its own, and must be where its caller called it.
- */
+#ifndef CONFIG_UNWINDER_ORC
+
 noinline notrace bool unwind_capture(struct bt_context *ctx,
 				     unsigned long call_site,
 				     unsigned int depth, unsigned int flags)
 {
-	const struct unwind_request req = {
-		.ip = _RET_IP_,
-		.call_site = call_site,
-		.depth = depth,
-		.cut_irq = flags & BTREF_CUT_IRQ,
-	};
-	enum unwind_counter how = UWC_REFERENCE;
-
-	if (READ_ONCE(mode) == CAPTURE_CACHED)
-		how = unwind_cache_capture(&req, __builtin_frame_address(0),
-					   &ctx->trace);
-	this_cpu_inc(unwind_counts[how]);
-	if (how != UWC_CACHED)
-		capture_reference(ctx, &req, &ctx->trace);
-	else if (unlikely(READ_ONCE(verify)))
-		verify_trace(ctx, &req);
+	this_cpu_inc(unwind_counts[UWC_REFERENCE]);
+	unwind_reference(&ctx->trace, ctx->ips, _RET_IP_, call_site, depth,
+			 flags);
 	return ctx->trace.nr;
 }
+
+#endif
+
+/* ==== Statistics, start and end ==== */
 
 static u64 sum(enum unwind_counter i)
 {
@@ -341,7 +328,7 @@ void unwind_show(struct seq_file *m)
 
 	for (i = 0; i < UWC_MISSES; i++)
 		captures += sum(i);
-	seq_printf(m, "capture: %s\n", mode_names[READ_ONCE(mode)]);
+	seq_printf(m, "capture: %s\n", mode_names[READ_ONCE(unwind_mode)]);
 	seq_printf(m, "captures: %llu\n", captures);
 	for (i = 0; i < UWC_MISSES; i++)
 		show_counter(m, "captures_", i);
@@ -351,6 +338,8 @@ void unwind_show(struct seq_file *m)
 
 int unwind_setup(void)
 {
+	if (!IS_ENABLED(CONFIG_UNWINDER_ORC))
+		unwind_mode = UNWIND_REFERENCE;
 	init_irq_work(&mismatch.notify, notify_mismatch);
 	INIT_WORK(&mismatch.work, report_mismatch);
 	find_symbols(&leads, lead_names, ARRAY_SIZE(lead_names));

@@ -2,8 +2,8 @@
 /*
  * unwind.h - what the parts of the capture share
  *
- *	unwind.c	the reference: stack_trace_save(); rules of start and end
- *	unwind_cache.c	the frame cache: the same from steps decoded once
+ *	unwind.c	the reference, where stacks start and end, verification
+ *	unwind_cache.c	the frame cache: capture from steps decoded once
  *	unwind_step.c	how an unwinding step is decoded
  */
 #ifndef BTLOG_UNWIND_H
@@ -16,19 +16,14 @@ enum {
 	UNWIND_LEAD_MAX = 10,
 };
 
-/**
- * struct unwind_request - what unwind_capture() was asked for
- * @ip: where it was called: the first frame of the stack
- * @call_site: see unwind_capture()
- * @depth: likewise
- * @cut_irq: end the stack at the entry of an interrupt
- */
-struct unwind_request {
-	unsigned long ip;
-	unsigned long call_site;
-	unsigned int depth;
-	bool cut_irq;
+enum unwind_mode {
+	UNWIND_REFERENCE,
+	UNWIND_CACHED,
 };
+
+/* Parameters capture= and capture_verify=; a mismatch changes the mode. */
+extern enum unwind_mode unwind_mode;
+extern bool unwind_verify;
 
 /**
  * enum unwind_role - what a frame means for start and end of a stack
@@ -48,7 +43,6 @@ unsigned int unwind_role(unsigned long ip);
  * @UWC_REFERENCE: captures by the reference, as asked by capture=
  * @UWC_CACHED: captures by the frame cache
  * @UWC_NMI: captures that fell back to the reference: in an NMI
- * @UWC_NO_CACHE: likewise: this CPU has none
  * @UWC_OFF_STACK: not on the task's stack nor on the CPU's interrupt stack
  * @UWC_OTHER_TEXT: trampolines, BPF, freed text, steps that were not understood
  * @UWC_BOUNDS: a slot that is not where it must be
@@ -63,7 +57,6 @@ enum unwind_counter {
 	UWC_REFERENCE,
 	UWC_CACHED,
 	UWC_NMI,
-	UWC_NO_CACHE,
 	UWC_OFF_STACK,
 	UWC_OTHER_TEXT,
 	UWC_BOUNDS,
@@ -77,7 +70,7 @@ enum unwind_counter {
 
 DECLARE_PER_CPU(u64 [UWC_NR], unwind_counts);
 
-/* Counts the changes of what is loaded; never 0. */
+/* Changes by STEP_GENERATION whenever text has come or gone. */
 extern atomic_t unwind_generation;
 
 /**
@@ -101,25 +94,38 @@ enum step_kind {
 	STEP_END,
 };
 
+/* A tag is a generation + roles << STEP_ROLE_SHIFT + kind. */
 enum {
-	STEP_KIND_BITS		= 3,
-	STEP_ROLE_BITS		= 2,
-	STEP_GENERATION_SHIFT	= STEP_KIND_BITS + STEP_ROLE_BITS,
+	STEP_KIND_MASK		= 7,
+	STEP_ROLE_SHIFT		= 3,
+	STEP_LEAD		= UNWIND_LEAD << STEP_ROLE_SHIFT,
+	STEP_GENERATION		= 1 << 5,
 	STEP_SAME_BP		= S16_MIN,
 };
 
+/* All text lies above. */
+#define TEXT_BASE	0xffffffff00000000UL
+
 /**
  * struct unwind_step - the step from the frame of one return address
- * @ip: the return address, which sign-extends to 64 bits
- * @tag: see step_tag(); 0: invalid
+ * @ip: the return address - TEXT_BASE
+ * @tag: generation, roles and kind
+ * @key: both at once; 0: invalid
  * @frame: frame number of @ip
- * @ra: where the caller's return address is, in words above the base;
- *	BP_INDIRECT: where the caller's SP is, REGS: where the registers are
- * @bp: where the caller's BP is, or STEP_SAME_BP
+ * @ra: where the caller's return address is, in words above the base: SP: the
+ *	place of @ip; BP: BP; SP_INDIRECT: the other SP. BP_INDIRECT: where the
+ *	caller's SP is, above BP; REGS: where the registers are, above @ip
+ * @bp: where the caller's BP is, in words from its return address, or
+ *	STEP_SAME_BP; BP_INDIRECT: above BP
  */
 struct unwind_step {
-	s32 ip;
-	u32 tag;
+	union {
+		struct {
+			u32 ip;
+			u32 tag;
+		};
+		u64 key;
+	};
 	u32 frame;
 	s16 ra;
 	s16 bp;
@@ -127,22 +133,44 @@ struct unwind_step {
 
 static_assert(sizeof(struct unwind_step) == 16);
 
-static inline u32 step_tag(u32 generation, enum step_kind kind,
-			   unsigned int role)
+static inline enum step_kind step_kind(const struct unwind_step *step)
 {
-	return generation << STEP_GENERATION_SHIFT | role << STEP_KIND_BITS |
-	       kind;
+	return step->tag & STEP_KIND_MASK;
 }
 
-static inline enum step_kind step_kind(u32 tag)
+static inline unsigned int step_role(const struct unwind_step *step)
 {
-	return tag & ((1 << STEP_KIND_BITS) - 1);
+	return (step->tag & (STEP_GENERATION - 1)) >> STEP_ROLE_SHIFT;
 }
 
-static inline unsigned int step_role(u32 tag)
-{
-	return tag >> STEP_KIND_BITS & ((1 << STEP_ROLE_BITS) - 1);
-}
+/**
+ * unwind_reference() - the current stack, from stack_trace_save()
+ * @trace: filled; empty if there is no usable frame
+ * @ips: room for the addresses, as in struct bt_context
+ * @caller: where unwind_capture() returns to
+ * @call_site: as for unwind_capture()
+ * @depth: likewise
+ * @flags: likewise
+ *
+ * Context: Any; preemption off.
+ */
+void unwind_reference(struct bt_trace *trace, unsigned long *ips,
+		      unsigned long caller, unsigned long call_site,
+		      unsigned int depth, unsigned int flags);
+
+/**
+ * unwind_compare() - verify a stack from the cache
+ * @ctx: ->trace is it; the reference takes its place if it differs
+ * @caller: as for unwind_reference()
+ * @call_site: likewise
+ * @depth: likewise
+ * @flags: likewise
+ *
+ * Context: Any but NMI; preemption off.
+ */
+void unwind_compare(struct bt_context *ctx, unsigned long caller,
+		    unsigned long call_site, unsigned int depth,
+		    unsigned int flags);
 
 #ifdef CONFIG_UNWINDER_ORC
 
@@ -151,7 +179,7 @@ void unwind_step_init(void);
 /**
  * unwind_decode() - find out the step from the frame of a return address
  * @step: filled
- * @ip: the return address; sign-extends from 32 bits
+ * @ip: the return address, above TEXT_BASE
  * @generation: read before what decides about @ip is read
  *
  * Context: Any but NMI; preemption off.
@@ -160,19 +188,6 @@ void unwind_decode(struct unwind_step *step, unsigned long ip, u32 generation);
 
 int unwind_cache_init(void);
 void unwind_cache_exit(void);
-
-/**
- * unwind_cache_capture() - the current stack, from the frame cache
- * @req: what is wanted
- * @fp: frame pointer of unwind_capture()
- * @trace: filled on success
- *
- * Context: Any; preemption off.
- * Return: UWC_CACHED, or why the reference has to be asked.
- */
-enum unwind_counter unwind_cache_capture(const struct unwind_request *req,
-					 const unsigned long *fp,
-					 struct bt_trace *trace);
 
 #else
 
@@ -183,13 +198,6 @@ static inline int unwind_cache_init(void)
 
 static inline void unwind_cache_exit(void)
 {
-}
-
-static inline enum unwind_counter
-unwind_cache_capture(const struct unwind_request *req, const unsigned long *fp,
-		     struct bt_trace *trace)
-{
-	return UWC_NO_CACHE;
 }
 
 #endif

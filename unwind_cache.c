@@ -34,7 +34,7 @@ enum { CACHE_KB_MIN = 4, CACHE_KB_MAX = 4096 };
 
 /**
  * struct unwind_cpu - the cache of one CPU
- * @steps: the table; NULL before unwind_cache_init() and after the exit
+ * @steps: I: the table
  * @nest: captures under way, one inside the other
  * @irq_stack: learnt when first met; its size is 0 until then
  */
@@ -50,17 +50,37 @@ static DEFINE_PER_CPU(struct unwind_cpu, unwind_cpu);
 static unsigned int hash_shift __read_mostly;
 
 /**
- * struct walk - where a walk has got to
- * @cpu: this CPU's cache
- * @req: what is wanted
- * @generation: of steps that are valid
- * @ip: the frame's return address; not given out yet
- * @sp: behind the word where @ip was found
+ * struct place - a frame on the stack
+ * @ip: its return address
+ * @at: where that is; the frame's SP was behind it
  * @bp: where the frame's BP is saved
- * @lo: beginning of the stack that @sp is on
- * @hi: its end
- * @out: where the next frame goes
- * @end: end of the room for frames
+ */
+struct place {
+	unsigned long ip;
+	const unsigned long *at;
+	const unsigned long *bp;
+};
+
+/**
+ * struct table - what a walk looks steps up in
+ * @steps: this CPU's
+ * @shift: hash_shift
+ * @generation: of steps that are valid
+ */
+struct table {
+	struct unwind_step *steps;
+	unsigned int shift;
+	u32 generation;
+};
+
+/**
+ * struct walk - a walk that isn't all plain steps
+ * @table: likewise
+ * @place: the frame that is next to be given out
+ * @lo: beginning of the stack that it is on
+ * @hi: end of that
+ * @out: where the next frame number goes
+ * @end: end of the room for them
  * @cut_irq: end at the entry of an interrupt
  * @truncated: there are more frames
  * @how: result, once the walk has ended
@@ -68,12 +88,8 @@ static unsigned int hash_shift __read_mostly;
  * @step: last one decoded
  */
 struct walk {
-	struct unwind_cpu *cpu;
-	const struct unwind_request *req;
-	u32 generation;
-	unsigned long ip;
-	const unsigned long *sp;
-	const unsigned long *bp;
+	struct table table;
+	struct place place;
 	const unsigned long *lo;
 	const unsigned long *hi;
 	u32 *out;
@@ -91,33 +107,71 @@ static bool end_walk(struct walk *w, enum unwind_counter how)
 	return false;
 }
 
+static const unsigned long *task_stack(void)
+{
+	return task_stack_page(current);
+}
+
+static const unsigned long *task_stack_end(void)
+{
+	return task_stack_page(current) + THREAD_SIZE;
+}
+
+static __always_inline bool is_on(const void *p, const void *stack, size_t size)
+{
+	return (unsigned long)(p - stack) < size;
+}
+
 /* ==== The table ==== */
 
-static __always_inline struct unwind_step *slot(struct unwind_step *steps,
-						unsigned int shift,
+static __always_inline struct table this_table(void)
+{
+	return (struct table){
+		.steps = this_cpu_read(unwind_cpu.steps),
+		.shift = hash_shift,
+		/* Pairs with unwind_invalidate(). */
+		.generation = atomic_read_acquire(&unwind_generation),
+	};
+}
+
+static __always_inline struct unwind_step *slot(const struct table *t,
 						unsigned long ip)
 {
-	return &steps[(u32)ip * GOLDEN_RATIO_32 >> shift];
+	return &t->steps[(u32)ip * GOLDEN_RATIO_32 >> t->shift];
+}
+
+/* The key of the step of @ip, with @tag: what is added to @ip. */
+static __always_inline u64 key_of(u32 tag)
+{
+	return ((u64)tag << 32) - TEXT_BASE;
+}
+
+/* Is it the step of @ip, all bits of it? Any kind and role will do. */
+static bool is_known(const struct table *t, const struct unwind_step *step,
+		     unsigned long ip)
+{
+	u64 differences = step->key ^ (ip + key_of(t->generation));
+
+	return !(differences & ~((u64)(STEP_GENERATION - 1) << 32));
 }
 
 static void fill(struct unwind_step *entry, const struct unwind_step *step)
 {
-	WRITE_ONCE(entry->tag, 0);
+	WRITE_ONCE(entry->key, 0);
 	barrier();
-	entry->ip = step->ip;
 	entry->frame = step->frame;
 	entry->ra = step->ra;
 	entry->bp = step->bp;
 	barrier();
-	WRITE_ONCE(entry->tag, step->tag);
+	WRITE_ONCE(entry->key, step->key);
 }
 
 static noinline const struct unwind_step *miss(struct walk *w,
 					       struct unwind_step *entry)
 {
 	this_cpu_inc(unwind_counts[UWC_MISSES]);
-	unwind_decode(&w->step, w->ip, w->generation);
-	if (w->cpu->nest == 1) {
+	unwind_decode(&w->step, w->place.ip, w->table.generation);
+	if (this_cpu_read(unwind_cpu.nest) == 1) {
 		this_cpu_inc(unwind_counts[UWC_FILLS]);
 		fill(entry, &w->step);
 	}
@@ -127,105 +181,129 @@ static noinline const struct unwind_step *miss(struct walk *w,
 /* The step of the walk's frame; NULL, and the end, if only the reference knows. */
 static const struct unwind_step *find_step(struct walk *w)
 {
-	struct unwind_step *entry = slot(w->cpu->steps, hash_shift, w->ip);
+	struct unwind_step *entry = slot(&w->table, w->place.ip);
 	const struct unwind_step *step = entry;
 
-	if (entry->ip != w->ip ||
-	    READ_ONCE(entry->tag) >> STEP_GENERATION_SHIFT != w->generation) {
-		if ((s32)w->ip != w->ip)
+	if (!is_known(&w->table, entry, w->place.ip)) {
+		if (w->place.ip < TEXT_BASE)
 			goto other;
 		step = miss(w, entry);
 	}
-	if (step_kind(step->tag) != STEP_OTHER)
+	if (step_kind(step) != STEP_OTHER)
 		return step;
 other:
 	end_walk(w, UWC_OTHER_TEXT);
 	return NULL;
 }
 
-/* ==== Steps ==== */
+/* ==== Plain steps ==== */
+
+/* Where a plain step's caller is; the step's place must be on the stack. */
+static __always_inline void go_to_caller(struct place *p,
+					 const struct unwind_step *step)
+{
+	if (step->bp != STEP_SAME_BP)
+		p->bp = p->at + step->bp;
+	p->ip = READ_ONCE_NOCHECK(*p->at);
+}
 
 /*
- * Take plain steps as long as they are in the table. Leading frames have the
- * role of one and are not kept: they are overwritten later.
+ * Give frames out until a step isn't plain, or not known: returns where its
+ * frame goes. This loop is the price of a capture. NULL: there is no room for
+ * the next frame, which is plain.
  */
-static __always_inline void plain_steps(struct walk *w, unsigned long stop,
-					bool leading)
+static __always_inline u32 *plain_steps(const struct table *t, struct place *p,
+					const unsigned long *hi, u32 *out,
+					u32 *end)
 {
-	const u32 want = step_tag(w->generation, STEP_SP, 0);
-	const u32 ignore = leading ? step_tag(0, 0, UNWIND_LEAD) : 0;
-	struct unwind_step *steps = w->cpu->steps;
-	const unsigned int shift = hash_shift;
-	const unsigned long *sp = w->sp, *bp = w->bp, *hi = w->hi;
-	unsigned long ip = w->ip;
-	u32 *out = w->out, *end = w->end;
+	const u64 plain = key_of(t->generation | STEP_SP);
 
-	while (out < end && !(leading && ip == stop)) {
-		const struct unwind_step *s = slot(steps, shift, ip);
-		const unsigned long *ra = sp + s->ra;
+	for (;;) {
+		const struct unwind_step *step = slot(t, p->ip);
 
-		if ((s->tag & ~ignore) != want || s->ip != ip || ra >= hi)
-			break;
-		*out++ = s->frame;
-		if (s->bp != STEP_SAME_BP)
-			bp = sp + s->bp;
-		ip = READ_ONCE_NOCHECK(*ra);
-		sp = ra + 1;
+		if (unlikely(step->key != p->ip + plain))
+			return out;
+		if (unlikely(out == end))
+			return NULL;
+		p->at += step->ra;
+		if (unlikely(p->at >= hi)) {
+			p->at -= step->ra;
+			return out;
+		}
+		*out++ = step->frame;
+		go_to_caller(p, step);
 	}
-	w->out = out;
-	w->ip = ip;
-	w->sp = sp;
-	w->bp = bp;
 }
+
+/* Go to the frame @ip, if it is among the first ones, by plain steps. */
+static __always_inline bool plain_skip(const struct table *t, struct place *p,
+				       const unsigned long *hi,
+				       unsigned long ip)
+{
+	const u64 plain = key_of(t->generation | STEP_SP);
+	unsigned int n;
+
+	for (n = 1; p->ip != ip; n++) {
+		const struct unwind_step *step = slot(t, p->ip);
+
+		if (unlikely((step->key & ~((u64)STEP_LEAD << 32)) !=
+			     p->ip + plain))
+			return false;
+		if (unlikely(n == UNWIND_LEAD_MAX))
+			return false;
+		p->at += step->ra;
+		if (unlikely(p->at >= hi))
+			return false;
+		go_to_caller(p, step);
+	}
+	return true;
+}
+
+/* ==== Other steps ==== */
 
 static bool is_on_stack(const struct walk *w, const unsigned long *p)
 {
-	return p >= w->sp && p < w->hi && IS_ALIGNED((unsigned long)p, 8);
+	return p > w->place.at && p < w->hi && IS_ALIGNED((unsigned long)p, 8);
 }
 
-/* The caller's return address is at @ra, its BP relative to @base. */
+/* The caller's return address is at @ra, its BP saved at @bp. */
 static bool step_to(struct walk *w, const struct unwind_step *step,
-		    const unsigned long *base, const unsigned long *ra)
+		    const unsigned long *ra, const unsigned long *bp)
 {
 	if (!is_on_stack(w, ra))
 		return end_walk(w, UWC_BOUNDS);
 	if (step->bp != STEP_SAME_BP)
-		w->bp = base + step->bp;
-	w->ip = READ_ONCE_NOCHECK(*ra);
-	w->sp = ra + 1;
+		w->place.bp = bp;
+	w->place.ip = READ_ONCE_NOCHECK(*ra);
+	w->place.at = ra;
 	return true;
+}
+
+static bool step_above(struct walk *w, const struct unwind_step *step,
+		       const unsigned long *base)
+{
+	return step_to(w, step, base + step->ra, base + step->ra + step->bp);
 }
 
 static bool step_bp(struct walk *w, const struct unwind_step *step)
 {
-	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*w->bp);
+	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*w->place.bp);
 
 	if (!is_on_stack(w, base))
 		return end_walk(w, UWC_BOUNDS);
-	return step_to(w, step, base, base + step->ra);
+	return step_above(w, step, base);
 }
 
 static bool step_bp_indirect(struct walk *w, const struct unwind_step *step)
 {
-	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*w->bp);
+	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*w->place.bp);
 	const unsigned long *caller;
 
 	if (!is_on_stack(w, base) || !is_on_stack(w, base + step->ra) ||
 	    !is_on_stack(w, base + step->bp))
 		return end_walk(w, UWC_BOUNDS);
 	caller = (void *)READ_ONCE_NOCHECK(base[step->ra]);
-	return step_to(w, step, base, caller - 1);
-}
-
-static void on_task_stack(struct walk *w)
-{
-	w->lo = task_stack_page(current);
-	w->hi = (void *)w->lo + THREAD_SIZE;
-}
-
-static bool is_on_task_stack(const struct walk *w)
-{
-	return w->lo == task_stack_page(current);
+	return step_to(w, step, caller - 1, base + step->bp);
 }
 
 /* From the interrupt stack to the task's, where the interrupt came. */
@@ -233,14 +311,15 @@ static bool step_sp_indirect(struct walk *w, const struct unwind_step *step)
 {
 	const unsigned long *base;
 
-	if (is_on_task_stack(w) || !is_on_stack(w, w->sp))
+	if (w->lo == task_stack() || !is_on_stack(w, w->place.at + 1))
 		return end_walk(w, UWC_BOUNDS);
-	base = (void *)READ_ONCE_NOCHECK(*w->sp);
-	on_task_stack(w);
-	w->sp = w->lo;
+	base = (void *)READ_ONCE_NOCHECK(w->place.at[1]);
+	w->lo = task_stack();
+	w->hi = task_stack_end();
+	w->place.at = w->lo;
 	if (!is_on_stack(w, base))
 		return end_walk(w, UWC_BOUNDS);
-	return step_to(w, step, base, base + step->ra);
+	return step_above(w, step, base);
 }
 
 /* Give a frame out; false if it ends the stack. */
@@ -281,7 +360,7 @@ static bool cross(struct walk *w, struct unwind_state *state)
 
 static noinline bool step_interrupted(struct walk *w, const void *regs)
 {
-	bool on_task = is_on_task_stack(w);
+	bool on_task = w->lo == task_stack();
 	struct unwind_state state = {
 		.task = current,
 		.stack_info = {
@@ -291,19 +370,21 @@ static noinline bool step_interrupted(struct walk *w, const void *regs)
 		},
 		.stack_mask = BIT(STACK_TYPE_IRQ) |
 			      (on_task ? BIT(STACK_TYPE_TASK) : 0),
-		.ip = w->ip,
-		.sp = (unsigned long)w->sp,
-		.bp = READ_ONCE_NOCHECK(*w->bp),
+		.ip = w->place.ip,
+		.sp = (unsigned long)(w->place.at + 1),
+		.bp = READ_ONCE_NOCHECK(*w->place.bp),
 	};
 
 	if (!unwind_next_frame(&state) || state.regs != regs)
 		return end_walk(w, UWC_INTERRUPTED);
 	if (!cross(w, &state))
 		return false;
-	w->ip = state.ip;
-	w->sp = (void *)state.sp;
 	w->saved_bp = state.bp;
-	w->bp = &w->saved_bp;
+	w->place = (struct place){
+		.ip = state.ip,
+		.at = (unsigned long *)state.sp - 1,
+		.bp = &w->saved_bp,
+	};
 	w->lo = state.stack_info.begin;
 	w->hi = state.stack_info.end;
 	return true;
@@ -311,7 +392,7 @@ static noinline bool step_interrupted(struct walk *w, const void *regs)
 
 static bool step_regs(struct walk *w, const struct unwind_step *step)
 {
-	const struct pt_regs *regs = (const void *)(w->sp + step->ra);
+	const struct pt_regs *regs = (const void *)(w->place.at + step->ra);
 
 	if ((void *)(regs + 1) > (void *)w->hi)
 		return end_walk(w, UWC_BOUNDS);
@@ -322,9 +403,9 @@ static bool step_regs(struct walk *w, const struct unwind_step *step)
 
 static bool take_step(struct walk *w, const struct unwind_step *step)
 {
-	switch (step_kind(step->tag)) {
+	switch (step_kind(step)) {
 	case STEP_SP:
-		return step_to(w, step, w->sp, w->sp + step->ra);
+		return step_above(w, step, w->place.at);
 	case STEP_BP:
 		return step_bp(w, step);
 	case STEP_SP_INDIRECT:
@@ -341,72 +422,53 @@ static bool take_step(struct walk *w, const struct unwind_step *step)
 	return end_walk(w, UWC_OTHER_TEXT);
 }
 
-/* ==== The walk ==== */
+/* ==== A walk with other steps ==== */
 
 /* Find out where this CPU's interrupt stack is, if we are on it. */
-static noinline void learn_irq_stack(struct unwind_cpu *cpu)
+static noinline void learn_irq_stack(struct bt_range *irq)
 {
 	struct unwind_state state;
 
 	unwind_start(&state, current, NULL, NULL);
 	if (state.stack_info.type != STACK_TYPE_IRQ)
 		return;
-	cpu->irq_stack.start = (unsigned long)state.stack_info.begin;
+	irq->start = (unsigned long)state.stack_info.begin;
 	barrier();
-	cpu->irq_stack.size = (unsigned long)state.stack_info.end -
-			      (unsigned long)state.stack_info.begin;
+	irq->size = (unsigned long)state.stack_info.end - irq->start;
 }
 
-static bool find_stack(struct walk *w)
+static bool find_stack(struct walk *w, const unsigned long *fp)
 {
-	const struct bt_range *irq = &w->cpu->irq_stack;
+	struct bt_range *irq = this_cpu_ptr(&unwind_cpu.irq_stack);
 
-	on_task_stack(w);
-	if (w->sp >= w->lo && w->sp < w->hi)
+	w->lo = task_stack();
+	w->hi = task_stack_end();
+	if (is_on(fp, w->lo, THREAD_SIZE))
 		return true;
 	if (!irq->size)
-		learn_irq_stack(w->cpu);
+		learn_irq_stack(irq);
 	w->lo = (void *)irq->start;
 	w->hi = (void *)irq->start + irq->size;
-	if (w->sp >= w->lo && w->sp < w->hi)
+	if (is_on(fp, w->lo, irq->size))
 		return true;
 	return end_walk(w, UWC_OFF_STACK);
 }
 
-/* Begin at the caller of unwind_capture(), with the leading frames. */
-static bool begin(struct walk *w, const unsigned long *fp, u32 *frames)
-{
-	w->ip = fp[1];
-	w->sp = fp + 2;
-	w->bp = fp;
-	w->out = frames;
-	w->end = frames + UNWIND_LEAD_MAX;
-	w->cut_irq = false;
-	w->how = UWC_CACHED;
-	return find_stack(w);
-}
-
-/* One leading frame; the frames it gives out are overwritten. */
+/* One leading frame; the frames that it gives out are overwritten later. */
 static bool leading_step(struct walk *w)
 {
 	const struct unwind_step *step = find_step(w);
 
-	if (!step)
-		return false;
-	*w->out++ = step->frame;
-	return take_step(w, step);
+	return step && emit(w, step->frame, 0) && take_step(w, step);
 }
 
 /* Go to the frame that was asked for; false if it isn't among the first. */
 static bool skip_to(struct walk *w, unsigned long ip)
 {
-	for (;;) {
-		plain_steps(w, ip, true);
-		if (w->ip == ip)
-			return w->out < w->end;
-		if (w->out == w->end || !leading_step(w))
+	while (w->place.ip != ip)
+		if (!leading_step(w))
 			return false;
-	}
+	return w->out < w->end;
 }
 
 static bool skip_leading(struct walk *w)
@@ -416,75 +478,160 @@ static bool skip_leading(struct walk *w)
 
 		if (!step)
 			return false;
-		if (!(step_role(step->tag) & UNWIND_LEAD))
+		if (!(step_role(step) & UNWIND_LEAD))
 			return true;
 		if (!take_step(w, step))
 			return false;
 	}
 }
 
-static bool find_start(struct walk *w, const unsigned long *fp, u32 *frames)
+/* The caller of unwind_capture(). */
+static __always_inline struct place first_place(const unsigned long *fp)
+{
+	return (struct place){ .ip = fp[1], .at = fp + 1, .bp = fp };
+}
+
+static bool begin(struct walk *w, const unsigned long *fp, u32 *frames)
+{
+	w->place = first_place(fp);
+	w->out = frames;
+	w->end = frames + UNWIND_LEAD_MAX;
+	w->how = UWC_CACHED;
+	return find_stack(w, fp);
+}
+
+static bool find_start(struct walk *w, const unsigned long *fp,
+		       unsigned long call_site, u32 *frames)
 {
 	if (!begin(w, fp, frames))
 		return false;
-	if (w->req->call_site) {
-		if (skip_to(w, w->req->call_site))
-			return true;
-		if (w->how != UWC_CACHED || !begin(w, fp, frames))
-			return false;
-	}
-	return skip_leading(w);
+	if (!call_site)
+		return skip_leading(w);
+	if (skip_to(w, call_site))
+		return true;
+	return w->how == UWC_CACHED && begin(w, fp, frames) && skip_leading(w);
 }
 
-static bool slow_step(struct walk *w)
+/* A frame of any kind. */
+static bool any_step(struct walk *w)
 {
 	const struct unwind_step *step = find_step(w);
 
-	return step && emit(w, step->frame, step_role(step->tag)) &&
+	return step && emit(w, step->frame, step_role(step)) &&
 	       take_step(w, step);
 }
 
-static void walk(struct walk *w, const unsigned long *fp, u32 *frames)
+static enum unwind_counter finish(struct walk *w, struct bt_trace *trace)
 {
-	bool found = find_start(w, fp, frames);
+	u32 *out;
 
-	w->out = frames;
-	w->truncated = false;
-	if (!found)
-		return;
-	w->end = frames + w->req->depth;
-	w->cut_irq = w->req->cut_irq;
 	do {
-		plain_steps(w, 0, false);
-	} while (slow_step(w));
+		out = plain_steps(&w->table, &w->place, w->hi, w->out, w->end);
+		w->out = out ?: w->end;
+	} while (out && any_step(w));
+	trace->nr = w->out - trace->frames;
+	trace->truncated = !out || w->truncated;
+	return w->how;
 }
 
-enum unwind_counter unwind_cache_capture(const struct unwind_request *req,
-					 const unsigned long *fp,
-					 struct bt_trace *trace)
+/* The whole walk. */
+static noinline enum unwind_counter
+walk_all(struct bt_context *ctx, const unsigned long *fp,
+	 unsigned long call_site, unsigned int depth, unsigned int flags)
 {
-	struct walk w;
+	struct bt_trace *trace = &ctx->trace;
+	struct walk w = { .table = this_table() };
 
-	if (in_nmi())
-		return UWC_NMI;
-	w.cpu = this_cpu_ptr(&unwind_cpu);
-	if (!w.cpu->steps)
-		return UWC_NO_CACHE;
-	w.req = req;
-	/* Pairs with unwind_invalidate(). */
-	w.generation = atomic_read_acquire(&unwind_generation) &
-		       (U32_MAX >> STEP_GENERATION_SHIFT);
-
-	w.cpu->nest++;
-	barrier();
-	walk(&w, fp, trace->frames);
-	barrier();
-	w.cpu->nest--;
-
-	trace->nr = w.out - trace->frames;
-	trace->truncated = w.truncated;
-	return w.how;
+	if (!find_start(&w, fp, call_site, trace->frames)) {
+		trace->nr = 0;
+		trace->truncated = false;
+		return w.how;
+	}
+	w.out = trace->frames;
+	w.end = trace->frames + depth;
+	w.cut_irq = flags & BTREF_CUT_IRQ;
+	w.truncated = false;
+	return finish(&w, trace);
 }
+
+/* The rest of a walk on the task's stack; frames go to @out. */
+static noinline enum unwind_counter
+walk_rest(struct bt_context *ctx, u32 *out, unsigned long ip,
+	  const unsigned long *at, const unsigned long *bp,
+	  unsigned int depth, unsigned int flags)
+{
+	struct walk w = {
+		.table = this_table(),
+		.place = { .ip = ip, .at = at, .bp = bp },
+		.lo = task_stack(),
+		.hi = task_stack_end(),
+		.out = out,
+		.end = ctx->trace.frames + depth,
+		.cut_irq = flags & BTREF_CUT_IRQ,
+		.how = UWC_CACHED,
+	};
+
+	return finish(&w, &ctx->trace);
+}
+
+/* ==== Capture ==== */
+
+/*
+ * The way of most stacks, and the price of an event: from the call site, by
+ * plain steps, to the depth at which the stack is cut. Nothing here lives in
+ * memory but the table and the stack. The first frame that isn't plain, or
+ * not known, hands over to the functions above.
+ */
+static __always_inline enum unwind_counter
+walk_plain(struct bt_context *ctx, const unsigned long *fp,
+	   unsigned long call_site, unsigned int depth, unsigned int flags)
+{
+	const struct table t = this_table();
+	const unsigned long *hi = task_stack_end();
+	struct place p = first_place(fp);
+	u32 *out;
+
+	if (!call_site || unlikely(!is_on(fp, task_stack(), THREAD_SIZE)) ||
+	    !plain_skip(&t, &p, hi, call_site))
+		return walk_all(ctx, fp, call_site, depth, flags);
+	out = plain_steps(&t, &p, hi, ctx->trace.frames,
+			  ctx->trace.frames + depth);
+	if (out)
+		return walk_rest(ctx, out, p.ip, p.at, p.bp, depth, flags);
+	ctx->trace.nr = depth;
+	ctx->trace.truncated = true;
+	return UWC_CACHED;
+}
+
+/*
+ * The walk starts from the frame of this function: it must have one of its
+ * own, and return to where its caller called it.
+ */
+noinline notrace bool unwind_capture(struct bt_context *ctx,
+				     unsigned long call_site,
+				     unsigned int depth, unsigned int flags)
+{
+	const unsigned long *fp = __builtin_frame_address(0);
+	enum unwind_counter how = UWC_REFERENCE;
+
+	if (in_nmi()) {
+		how = UWC_NMI;
+	} else if (likely(READ_ONCE(unwind_mode) == UNWIND_CACHED)) {
+		this_cpu_inc(unwind_cpu.nest);
+		barrier();
+		how = walk_plain(ctx, fp, call_site, depth, flags);
+		barrier();
+		this_cpu_dec(unwind_cpu.nest);
+	}
+	this_cpu_inc(unwind_counts[how]);
+	if (unlikely(how != UWC_CACHED))
+		unwind_reference(&ctx->trace, ctx->ips, fp[1], call_site, depth,
+				 flags);
+	else if (unlikely(READ_ONCE(unwind_verify)))
+		unwind_compare(ctx, fp[1], call_site, depth, flags);
+	return ctx->trace.nr;
+}
+EXPORT_SYMBOL_FOR_TESTS(unwind_capture);
 
 /* ==== Start and end ==== */
 

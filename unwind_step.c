@@ -169,7 +169,7 @@ static bool is_call_frame(const struct unwind_state *state)
 }
 
 /*
- * Note where, above @base, return address and BP came from. BP must lie below
+ * Note where return address and BP came from. BP must lie between @base and
  * the return address, as only that is checked to be on the stack.
  */
 static enum step_kind note_frame(struct unwind_step *step,
@@ -177,27 +177,25 @@ static enum step_kind note_frame(struct unwind_step *step,
 				 const unsigned long *base, unsigned long old_bp,
 				 enum step_kind kind)
 {
-	long ra = marker_address(state->ip) - base;
-	long bp = STEP_SAME_BP;
+	const unsigned long *ra = marker_address(state->ip), *bp;
 
-	if (state->bp != old_bp) {
-		if (!is_marker(state->bp))
-			return STEP_OTHER;
-		bp = marker_address(state->bp) - base;
-		if (bp < 0 || bp >= ra)
-			return STEP_OTHER;
-	}
-	if (ra < 0)
+	if (ra <= base)
 		return STEP_OTHER;
-	step->ra = ra;
-	step->bp = bp;
+	step->ra = ra - base;
+	step->bp = STEP_SAME_BP;
+	if (state->bp == old_bp)
+		return kind;
+	bp = marker_address(state->bp);
+	if (!is_marker(state->bp) || bp < base || bp >= ra)
+		return STEP_OTHER;
+	step->bp = bp - ra;
 	return kind;
 }
 
 static enum step_kind note_regs(struct unwind_step *step,
 				const struct unwind_state *state)
 {
-	long ra = (unsigned long *)state->regs - &stack.markers[SP_INDEX];
+	long ra = (unsigned long *)state->regs - &stack.markers[SP_INDEX - 1];
 
 	if (!state->full_regs || ra < 0)
 		return STEP_OTHER;
@@ -208,16 +206,16 @@ static enum step_kind note_regs(struct unwind_step *step,
 
 static enum step_kind decode_sp(struct unwind_step *step, unsigned long ip)
 {
-	unsigned long *base = &stack.markers[SP_INDEX];
+	unsigned long *sp = &stack.markers[SP_INDEX];
 	struct unwind_state state;
 
-	if (!try_step(&state, ip, base, NO_BP))
+	if (!try_step(&state, ip, sp, NO_BP))
 		return state.error ? STEP_OTHER : STEP_END;
 	if (state.regs && !state.error)
 		return note_regs(step, &state);
 	if (!is_call_frame(&state))
 		return STEP_OTHER;
-	return note_frame(step, &state, base, NO_BP, STEP_SP);
+	return note_frame(step, &state, sp - 1, NO_BP, STEP_SP);
 }
 
 static enum step_kind decode_bp(struct unwind_step *step, unsigned long ip)
@@ -284,7 +282,7 @@ void unwind_decode(struct unwind_step *step, unsigned long ip, u32 generation)
 	unsigned int role = 0;
 
 	*step = (struct unwind_step){
-		.ip = ip,
+		.ip = ip - TEXT_BASE,
 		.frame = image_known_frame(ip),
 	};
 	/* Text that may change without a word is never trusted. */
@@ -292,8 +290,9 @@ void unwind_decode(struct unwind_step *step, unsigned long ip, u32 generation)
 		role = unwind_role(ip);
 		kind = decode_kind(step, ip);
 	}
-	step->tag = step_tag(generation, kind, role);
+	step->tag = generation | role << STEP_ROLE_SHIFT | kind;
 }
+EXPORT_SYMBOL_FOR_TESTS(unwind_decode);
 
 void unwind_step_init(void)
 {

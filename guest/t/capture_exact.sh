@@ -1,0 +1,142 @@
+# Every capture by the frame cache is the one that stack_trace_save() gives. For
+# LENGTH (default 12) captures of all shapes are taken in all contexts and of
+# what the kernel allocates, first alone, then beside whatever changes text and
+# stacks: modules at the same address, tracers, kprobes, BPF, CPU hotplug.
+# kernels: stock
+# cpus: 2
+# time: 100
+. /lib.sh
+
+: "${LENGTH:=12}"
+T=/sys/kernel/tracing
+
+going_on()
+{
+	[ ! -e /tmp/stop ]
+}
+
+library()
+{
+	value "$D/library" "$1"
+}
+
+# --- What goes on beside the captures ---
+
+files_and_processes()
+{
+	while going_on; do
+		ls -lR /sys/class /proc/self >/dev/null
+		tar cf - /t /bin/busybox | md5sum >/dev/null
+		for w in fork file ipc map pipe tcp udp unix; do
+			! going_on || workload $w 2
+		done
+	done >/dev/null 2>&1
+}
+
+twins()
+{
+	while going_on; do
+		insmod /ko/twin_a.ko && cat /sys/module/twin_a/sections/.text
+		rmmod twin_a
+		insmod /ko/twin_b.ko && cat /sys/module/twin_b/sections/.text
+		rmmod twin_b
+	done >/tmp/twins 2>/dev/null
+}
+
+tracers()
+{
+	[ -e $T/set_ftrace_filter ] || return
+	while going_on; do
+		for f in 'vfs_*' 'ksys_*' '*kmalloc*' 'do_sys_*'; do
+			echo "$f"
+		done >$T/set_ftrace_filter
+		for tracer in function function_graph nop; do
+			echo $tracer >$T/current_tracer
+			sleep 0.5
+		done
+		echo >$T/set_ftrace_filter
+	done 2>/dev/null
+}
+
+kprobes()
+{
+	[ -e $T/kprobe_events ] || return
+	while going_on; do
+		echo 'p:tp1 vfs_read
+			r:tr1 vfs_read
+			p:tp2 do_filp_open+5
+			r:tr2 do_filp_open
+			r:tr3 kmem_cache_alloc
+			r:tr4 vfs_statx' | while read -r line; do
+			echo "$line" >>$T/kprobe_events
+		done
+		echo 1 >$T/events/kprobes/enable
+		sleep 1
+		echo 0 >$T/events/kprobes/enable
+		echo >$T/kprobe_events
+	done 2>/dev/null
+}
+
+bpf()
+{
+	while going_on; do
+		bpf_alloc 20 || return
+	done >/tmp/bpf 2>&1
+}
+
+hotplug()
+{
+	cpu=/sys/devices/system/cpu/cpu1/online
+	[ -e $cpu ] || return
+	while going_on; do
+		echo 0 >$cpu
+		sleep 1
+		echo 1 >$cpu
+		sleep 2
+	done
+}
+
+# phase NAME LENGTH ACTOR...
+phase()
+{
+	local name=$1 took=$2 actor actors=
+	shift 2
+
+	rm -f /tmp/stop
+	before_captures=$(library captures)
+	before_cached=$(library captures_cached)
+	before_nmi=$(library captures_fallback_nmi)
+	for actor; do
+		$actor &
+		actors="$actors $!"
+	done
+	load tcapture "seconds=$took"
+	: >/tmp/stop
+	# shellcheck disable=SC2086 # a list
+	wait $actors
+	rmmod tcapture
+	all=$(($(library captures) - before_captures))
+	nmis=$(($(library captures_fallback_nmi) - before_nmi))
+	cached=$(($(library captures_cached) - before_cached))
+	echo "$name: $all captures, $cached from the cache, $nmis in NMI"
+	expect_eq "mismatches after $name" "$(library mismatches)" 0
+}
+
+load_btlog capture_verify=1
+new_log short source=slab depth=8 records=4096
+new_log usual source=slab records=4096
+new_log deep source=slab depth=30 cut=none records=4096
+expect_eq "capture" "$(library capture)" cached
+
+phase quiet $((LENGTH / 2)) files_and_processes
+expect_le "fallbacks in 1000 captures" $(((all - nmis - cached) * 1000 / all)) 50
+phase changing $((LENGTH - LENGTH / 2)) files_and_processes twins tracers \
+	kprobes bpf hotplug
+echo "twins: $(wc -l </tmp/twins) loads, $(sort -u /tmp/twins | wc -l) places"
+[ ! -s /tmp/bpf ] || cat /tmp/bpf
+
+grep -E '^(capture|frame_|verified|mismatches)' "$D/library"
+expect_ge "captures" "$(library verified)" 100000
+for log in short usual deep; do
+	balanced $log
+done
