@@ -35,7 +35,11 @@ enum {
 	INPUT_MAX	= PAGE_SIZE,	/* of one write, its NUL included */
 	COMPLAINT_MAX	= 48,		/* of it shown in the kernel log */
 	FOUND_MAX	= 64,		/* records shown by "find" */
+	/* of the filters that are text, with the NUL */
+	TEXT_MAX	= sizeof_field(struct btlog_filter, cache),
 };
+
+static_assert(sizeof_field(struct btlog_filter, module) == TEXT_MAX);
 
 struct btlog_handle;
 
@@ -85,9 +89,9 @@ static const struct btlog_file *file_table(bool of_log);
 static int complain(const struct btlog_handle *h, const char *value,
 		    const char *why, int err)
 {
-	pr_warn_ratelimited("%s%s%s: \"%*pE\": %s\n",
-			    h->log ? h->log->name : "", h->log ? "/" : "",
-			    h->file->name,
+	pr_warn_ratelimited("%s%s%s%s: \"%*pE\": %s\n",
+			    h->log ? "log " : "", h->log ? h->log->name : "",
+			    h->log ? ": " : "", h->file->name,
 			    (int)min_t(size_t, strlen(value), COMPLAINT_MAX),
 			    value, why);
 	return err;
@@ -672,50 +676,51 @@ static int show_stats(struct seq_file *m, struct btlog_handle *h)
 }
 
 #define REPORT(_name, _show, _help)					\
-	{ .name = #_name, .mode = 0400, .help = _help,			\
+	{ .name = _name, .mode = 0400, .help = _help,			\
 	  .fops = &plain_fops, .show = _show }
 #define CONTROL(_name, _show, _write, _help, ...)			\
-	{ .name = #_name, .mode = 0600, .help = _help,			\
+	{ .name = _name, .mode = 0600, .help = _help,			\
 	  .fops = &plain_fops, .show = _show, .write = _write, __VA_ARGS__ }
 #define SETTING(_name, _help, ...)					\
 	CONTROL(_name, show_setting, write_setting, _help, __VA_ARGS__)
-#define NUMBER(_name, _max, _help)					\
+#define NUMBER(_name, _member, _max, _help)				\
 	CONTROL(_name, show_number, write_number, _help,		\
-		.offset = offsetof(struct btlog_filter, _name), .max = _max)
-#define TEXT(_name, _write, _help)					\
+		.offset = offsetof(struct btlog_filter, _member), .max = _max)
+#define TEXT(_name, _member, _write, _help)				\
 	CONTROL(_name, show_text, _write, _help, .empty_ok = true,	\
-		.offset = offsetof(struct btlog_filter, _name),		\
-		.max = sizeof_field(struct btlog_filter, _name))
+		.offset = offsetof(struct btlog_filter, _member),	\
+		.max = TEXT_MAX)
 
 static const struct btlog_file log_files[] = {
-	CONTROL(enable, show_enable, write_enable,
+	CONTROL("enable", show_enable, write_enable,
 		"1 to start recording, 0 to stop and give the memory back"),
-	SETTING(type,
+	SETTING("type",
 		"\"hash\": what is outstanding, by address; \"log\": the last events"),
-	SETTING(records, "how many records to keep at least"),
-	SETTING(depth, "how many frames of a stack to keep at most"),
-	SETTING(sample, "1 in how many events, or bytes:N, to record"),
-	SETTING(cut,
+	SETTING("records", "how many records to keep at least"),
+	SETTING("depth", "how many frames of a stack to keep at most"),
+	SETTING("sample", "1 in how many events, or bytes:N, to record"),
+	SETTING("cut",
 		"\"irq\": stacks in interrupts end where the interrupt began; or \"none\""),
-	SETTING(source, "what to record; see below", .empty_ok = true),
-	CONTROL(clear, show_clear, write_clear,
+	SETTING("source", "what to record; see below", .empty_ok = true),
+	CONTROL("clear", show_clear, write_clear,
 		"write anything to forget all records", .empty_ok = true),
 	{ .name = "top", .mode = 0400, .fops = &report_fops,
 	  .help = "the report: stacks, most first, and totals" },
-	CONTROL(sort, show_sort, write_sort,
+	CONTROL("sort", show_sort, write_sort,
 		"order of the report: bytes, count or age"),
-	NUMBER(top_n, BTLOG_MAX_RECORDS, "stacks in the report; 0: all"),
-	NUMBER(min_age, U32_MAX / BTLOG_TIME_HZ,
+	NUMBER("top_n", top_n, BTLOG_MAX_RECORDS, "stacks in the report; 0: all"),
+	NUMBER("min_age", min_age, U32_MAX / BTLOG_TIME_HZ,
 	       "only records at least that many seconds old"),
-	NUMBER(min_size, U32_MAX, "only records of at least that many bytes"),
-	NUMBER(pid, PID_MAX_LIMIT, "only records of that task; 0: all"),
-	TEXT(cache, write_pattern,
+	NUMBER("min_size", min_size, U32_MAX,
+	       "only records of at least that many bytes"),
+	NUMBER("pid", pid, PID_MAX_LIMIT, "only records of that process; 0: all"),
+	TEXT("cache", cache, write_pattern,
 	     "only records of caches that match, as kmalloc-*; empty: all"),
-	TEXT(module, write_module,
+	TEXT("module", module, write_module,
 	     "only stacks with a frame of that module; empty: all"),
 	{ .name = "find", .mode = 0600, .fops = &find_fops, .write = write_find,
 	  .help = "write an address, read its records, newest first" },
-	REPORT(stats, show_stats, "settings, counters and memory"),
+	REPORT("stats", show_stats, "settings, counters and memory"),
 	{}
 };
 
@@ -799,14 +804,14 @@ static int show_readme(struct seq_file *m, struct btlog_handle *h)
 }
 
 static const struct btlog_file root_files[] = {
-	REPORT(README, show_readme, "this text"),
-	CONTROL(new, show_logs, write_new, "write a name to make a log"),
-	CONTROL(remove, show_logs, write_remove,
+	REPORT("README", show_readme, "this text"),
+	CONTROL("new", show_logs, write_new, "write a name to make a log"),
+	CONTROL("remove", show_logs, write_remove,
 		"write a name to remove that log"),
 	{ .name = "top", .mode = 0400, .fops = &report_fops,
 	  .help = "the reports of all enabled logs" },
-	REPORT(library, show_library, "the stacks: how many, in what memory"),
-	REPORT(images, show_images, "the kernel and modules that stacks lie in"),
+	REPORT("library", show_library, "the stacks: how many, in what memory"),
+	REPORT("images", show_images, "the kernel and modules that stacks lie in"),
 	{}
 };
 

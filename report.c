@@ -85,7 +85,7 @@ static void free_table(struct tally *t)
 static void read_pass(struct tally *t, enum tally_pass pass)
 {
 	tally_start(t, pass);
-	btlog_for_each_record(t->log, tally_add, t);
+	btlog_visit_records(t->log, tally_add, t);
 }
 
 static int read_bounded(struct tally *t)
@@ -260,15 +260,23 @@ void report_stack(struct seq_file *m, btref_t ref)
 		seq_puts(m, " ...\n");
 }
 
-static void show_amount(struct seq_file *m, const struct report *r,
-			const char *prefix, const struct amount *a)
+static void show_amount(struct seq_file *m, const char *prefix,
+			const struct amount *a)
 {
 	seq_printf(m, "%scount: %llu\n", prefix, a->count);
 	seq_printf(m, "%sbytes: %llu\n", prefix, a->bytes);
+}
+
+/* What the records of a sampled log stand for. */
+static void show_estimate(struct seq_file *m, const struct report *r,
+			  const char *prefix, const struct amount *a)
+{
+	const u64 half = 1 << (TALLY_WEIGHT_BITS - 1);
+
 	if (!r->tally.sampled)
 		return;
 	seq_printf(m, "%sestimated_count: %llu\n", prefix,
-		   (a->weight + (1 << (TALLY_WEIGHT_BITS - 1))) >> TALLY_WEIGHT_BITS);
+		   (a->weight + half) >> TALLY_WEIGHT_BITS);
 	seq_printf(m, "%sestimated_bytes: %llu\n", prefix, a->weighted_bytes);
 }
 
@@ -367,7 +375,8 @@ static void show_entry(struct seq_file *m, const struct report *r,
 {
 	if (r->set.type == BTLOG_LOG)
 		show_op(m, e->ref);
-	show_amount(m, r, "", &e->sum);
+	show_amount(m, "", &e->sum);
+	show_estimate(m, r, "", &e->sum);
 	seq_printf(m, "age_s: %u..%u\n", e->age_min / BTLOG_TIME_HZ,
 		   e->age_max / BTLOG_TIME_HZ);
 	show_details(m, r, e, TALLY_PID);
@@ -385,27 +394,25 @@ static void show_header(struct seq_file *m, const struct report *r)
 	seq_putc(m, '\n');
 }
 
-static void show_part(struct seq_file *m, const struct report *r,
-		      const char *prefix, const struct amount *part,
-		      struct amount *all)
+static void show_part(struct seq_file *m, const char *prefix,
+		      const struct amount *part, struct amount *all)
 {
-	show_amount(m, r, prefix, part);
+	show_amount(m, prefix, part);
 	amount_add(all, part);
 }
 
-static void show_not_kept(struct seq_file *m, const struct report *r,
+static void show_not_kept(struct seq_file *m, const struct tally *t,
 			  struct amount *all)
 {
-	const struct amount *part = r->tally.not_kept;
 	char prefix[40];
 	int i;
 
 	for (i = 0; i < BTR_NR; i++) {
-		if (!part[i].count)
+		if (!t->not_kept[i].count)
 			continue;
 		snprintf(prefix, sizeof(prefix), "not_kept_%s_",
 			 btlog_reason_name(i));
-		show_part(m, r, prefix, &part[i], all);
+		show_part(m, prefix, &t->not_kept[i], all);
 	}
 }
 
@@ -449,14 +456,16 @@ static void show_totals(struct seq_file *m, const struct report *r)
 	seq_printf(m, "# totals of %s\n", r->log->name);
 	seq_printf(m, "stacks: %u\n", t->nr);
 	seq_printf(m, "stacks_shown: %u\n", t->nr_ranked);
-	show_part(m, r, "shown_", &t->shown, &all);
-	show_part(m, r, "below_top_", &t->below_top, &all);
-	show_part(m, r, "filtered_", &t->filtered, &all);
-	show_part(m, r, "own_", &t->own, &all);
+	show_part(m, "shown_", &t->shown, &all);
+	show_estimate(m, r, "shown_", &t->shown);
+	show_part(m, "below_top_", &t->below_top, &all);
+	show_part(m, "filtered_", &t->filtered, &all);
+	show_part(m, "own_", &t->own, &all);
 	if (t->pass == TALLY_RECOUNT)
-		show_part(m, r, "unranked_", &t->unranked, &all);
-	show_not_kept(m, r, &all);
-	show_amount(m, r, "read_", &all);
+		show_part(m, "unranked_", &t->unranked, &all);
+	show_not_kept(m, t, &all);
+	show_amount(m, "read_", &all);
+	show_estimate(m, r, "read_", &all);
 	show_counts(m, r->counts, false);
 	seq_putc(m, '\n');
 }

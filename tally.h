@@ -162,7 +162,7 @@ void tally_start(struct tally *t, enum tally_pass pass);
 /**
  * tally_add() - count a record
  * @rec: the record
- * @arg: the tally; in the form that btlog_for_each_record() wants
+ * @arg: the tally; in the form that btlog_visit_records() wants
  *
  * Context: Any; the RCU read side under which the record was read.
  */

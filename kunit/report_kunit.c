@@ -12,9 +12,7 @@
 #include <linux/string.h>
 
 #include "../internal.h"
-
-MODULE_IMPORT_NS(BTLOG_TEST);
-MODULE_LICENSE("GPL");
+#include "helpers.h"
 
 enum {
 	TEXT_MAX	= 1 << 20,
@@ -65,6 +63,7 @@ static int report_test_init(struct kunit *test)
 	struct fixture *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
+	library_begin(test);
 	test->priv = f;
 	f->log = btlog_create("report_kunit");
 	KUNIT_ASSERT_FALSE(test, IS_ERR(f->log));
@@ -93,6 +92,7 @@ static void report_test_exit(struct kunit *test)
 		btlog_remove(f->log);
 		btlog_release(f->log);
 	}
+	library_end(test);
 }
 
 static btref_t stack(struct fixture *f, u32 number)
@@ -132,6 +132,7 @@ static void read_report(struct kunit *test)
 	f->m.count = 0;
 	for (i = 0; i < report_items(f->report); i++)
 		report_show(&f->m, f->report, i);
+	KUNIT_ASSERT_FALSE(test, seq_has_overflowed(&f->m));
 	f->m.buf[f->m.count] = '\0';
 }
 
@@ -258,7 +259,7 @@ static void report_top_of_all(struct kunit *test)
 {
 	struct fixture *f = test->priv;
 	u64 *all = kunit_kcalloc(test, 300, sizeof(*all), GFP_KERNEL);
-	const char *keys[] = { "bytes", "count" };
+	static const char * const keys[] = { "bytes", "count" };
 	u32 i, n, sort;
 
 	KUNIT_ASSERT_NOT_NULL(test, all);
@@ -292,6 +293,7 @@ static void report_grows(struct kunit *test)
 	u32 i, op;
 
 	set_up_log(test, "type", "log");
+	f->log->filter.top_n = 1;
 	for (i = 0; i < 300; i++)
 		for (op = 0; op <= BTREF_OP_MASK; op++)
 			record(f, i, 1, 8, op);

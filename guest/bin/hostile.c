@@ -22,7 +22,7 @@
 #define LONG "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
 
 /* Of a file; who has none of EMPTY_OK refuses the empty value. */
-enum { SETTING = 1, EMPTY_OK = 2, ANY_OFFSET = 4 };
+enum { SETTING = 1, EMPTY_OK = 2, ANY_OFFSET = 4, NUMBER = 8 };
 
 struct bad {
 	const char *value;
@@ -32,14 +32,20 @@ struct bad {
 struct file {
 	const char *name;
 	int flags;
-	struct bad bad[12];
+	struct bad bad[8];
 };
 
-#define BAD_NUMBERS							\
-	{ "-1", EINVAL }, { "abc", EINVAL }, { "1x", EINVAL },		\
-	{ "1 2", EINVAL }, { "1.5", EINVAL }, { "+-3", EINVAL },	\
-	{ "99999999999999999999999999", ERANGE },			\
-	{ "4294967296", ERANGE }
+/* What is no number, or none that fits into 32 bits. */
+static const struct bad bad_numbers[] = {
+	{ "-1", EINVAL },
+	{ "abc", EINVAL },
+	{ "1x", EINVAL },
+	{ "1 2", EINVAL },
+	{ "1.5", EINVAL },
+	{ "+-3", EINVAL },
+	{ "4294967296", ERANGE },
+	{ "99999999999999999999999999", ERANGE },
+};
 
 static const struct file top_files[] = {
 	{ "new", 0, { { ".", EINVAL }, { "..", EINVAL }, { "a/b", EINVAL },
@@ -54,13 +60,13 @@ static const struct file log_files[] = {
 	{ "enable", 0, { { "2", EINVAL }, { "-1", EINVAL }, { "on", EINVAL },
 			 { "01", EINVAL }, { "0x1", EINVAL } } },
 	{ "type", SETTING, { { "HASH", EINVAL }, { "hash log", EINVAL } } },
-	{ "records", SETTING, { BAD_NUMBERS, { "0", ERANGE },
-				{ "15", ERANGE }, { "16777217", ERANGE } } },
-	{ "depth", SETTING, { BAD_NUMBERS, { "0", ERANGE },
-			      { "61", ERANGE } } },
-	{ "sample", SETTING, { BAD_NUMBERS, { "0", ERANGE },
-			       { "bytes:", EINVAL }, { "bytes:x", EINVAL },
-			       { "bytes:0", ERANGE } } },
+	{ "records", SETTING | NUMBER, { { "0", ERANGE }, { "15", ERANGE },
+					 { "16777217", ERANGE } } },
+	{ "depth", SETTING | NUMBER, { { "0", ERANGE }, { "61", ERANGE } } },
+	{ "sample", SETTING | NUMBER, { { "0", ERANGE },
+					{ "bytes:", EINVAL },
+					{ "bytes:x", EINVAL },
+					{ "bytes:0", ERANGE } } },
 	{ "cut", SETTING, { { "task", EINVAL }, { "irq none", EINVAL } } },
 	{ "source", SETTING | EMPTY_OK, { { "nosuch", EINVAL },
 					  { ":", EINVAL },
@@ -69,10 +75,10 @@ static const struct file log_files[] = {
 					    EINVAL } } },
 	{ "clear", EMPTY_OK, { } },
 	{ "sort", 0, { { "size", EINVAL }, { "bytes count", EINVAL } } },
-	{ "top_n", 0, { BAD_NUMBERS, { "16777217", ERANGE } } },
-	{ "min_age", 0, { BAD_NUMBERS, { "4294967295", ERANGE } } },
-	{ "min_size", 0, { BAD_NUMBERS } },
-	{ "pid", 0, { BAD_NUMBERS, { "4194305", ERANGE } } },
+	{ "top_n", NUMBER, { { "16777217", ERANGE } } },
+	{ "min_age", NUMBER, { { "4294967295", ERANGE } } },
+	{ "min_size", NUMBER, { } },
+	{ "pid", NUMBER, { { "4194305", ERANGE } } },
 	{ "cache", EMPTY_OK, { { LONG, E2BIG } } },
 	{ "module", EMPTY_OK, { { LONG, E2BIG }, { "a-b", EINVAL },
 				{ "a b", EINVAL }, { "*", EINVAL } } },
@@ -98,8 +104,10 @@ static size_t random_text(void)
 static void attempt(const char *name, int fd, const void *value, size_t len,
 		    off_t offset, int error)
 {
-	ssize_t n = pwrite(fd, value, len, offset);
+	ssize_t n;
 
+	lseek(fd, offset, SEEK_SET);
+	n = write(fd, value, len);
 	if (n < 0 && errno == error)
 		return;
 	surprises++;
@@ -122,7 +130,7 @@ static void attempt_common(const struct file *f, int fd)
 		attempt(f->name, fd, data, sysconf(_SC_PAGESIZE), 0, E2BIG);
 		break;
 	case 2:
-		attempt(f->name, fd, "1\0" "1", 3, 0, EINVAL);
+		attempt(f->name, fd, "1\0x", 3, 0, EINVAL);
 		break;
 	case 3:
 		if (!(f->flags & ANY_OFFSET))
@@ -140,18 +148,21 @@ static void attempt_common(const struct file *f, int fd)
 	}
 }
 
-static void attempt_own(const struct file *f, int fd, int busy)
+static void attempt_bad(const struct file *f, int fd, const struct bad *b,
+			int busy)
 {
-	const struct bad *b;
-	int n = 0;
-
-	while (n < 12 && f->bad[n].value)
-		n++;
-	if (!n)
-		return;
-	b = &f->bad[rand() % n];
 	attempt(f->name, fd, b->value, strlen(b->value), 0,
 		busy && f->flags & SETTING ? EBUSY : b->error);
+}
+
+static void attempt_own(const struct file *f, int fd, int busy)
+{
+	int n = 0;
+
+	while (n < 8 && f->bad[n].value)
+		n++;
+	if (n)
+		attempt_bad(f, fd, &f->bad[rand() % n], busy);
 }
 
 static void attempt_file(const char *dir, const struct file *f, int rounds,
@@ -169,6 +180,8 @@ static void attempt_file(const char *dir, const struct file *f, int rounds,
 	for (i = 0; i < rounds; i++) {
 		if (rand() % 2)
 			attempt_common(f, fd);
+		else if (f->flags & NUMBER && rand() % 2)
+			attempt_bad(f, fd, &bad_numbers[rand() % 8], busy);
 		else
 			attempt_own(f, fd, busy);
 	}

@@ -101,19 +101,27 @@ static int run(const char *value, const struct kernel_param *kp)
 static const struct kernel_param_ops run_ops = { .set = run };
 module_param_cb(run, &run_ops, NULL, 0200);
 
-/* A frame of this module and one of the kernel to count up from. */
-static int __init feed_init(void)
+/*
+ * Not in the init section, whose frames are gone when they are printed. The
+ * caller's frame is in it, the next one is the kernel's.
+ */
+static noinline int learn_frames(void)
 {
 	u32 frames[BTREF_MAX_FRAMES];
 	btref_t ref = btref_get(0, BTREF_MAX_FRAMES, 0);
 	unsigned int n = btref_decode(ref, frames, NULL);
 
 	btref_put(ref);
-	if (n < 2)
+	if (n < 3)
 		return -EIO;
 	module_frame = frames[0];
-	kernel_frame = frames[1];
+	kernel_frame = frames[2];
 	return 0;
+}
+
+static int __init feed_init(void)
+{
+	return learn_frames();
 }
 
 static void __exit feed_exit(void)

@@ -1,7 +1,7 @@
 # BT-35: a report is opened, read and closed in a loop, while another one
 # deletes the log and makes it again, one switches it off and on, one keeps
 # files open beyond the log's end, and one tries to remove the module.
-# kernels: all
+# kernels: stock 6.12-kasan
 # time: 60
 # cpus: 2
 . /lib.sh
