@@ -11,6 +11,8 @@
  * What can't be seen:
  *   - a CPU that isn't marked online raises no events, so what is freed on the
  *     way up or down stays in the log until its address is used again;
+ *   - where there are no fprobes (6.1), 0 in debugfs' kprobes/enabled hides bulk
+ *     allocations; their frees then count as untracked;
  *   - krealloc() within an object's own room leaves the recorded size as it was;
  *   - mempools, the network's skb cache and the like keep freed objects, which
  *     count as allocated, with the stack that once allocated them;
@@ -430,15 +432,7 @@ static void notrace on_free_bulk(unsigned long ip, unsigned long caller,
 
 static const char free_bulk_name[] = "kmem_cache_free_bulk";
 
-/*
- * Per-context protection against recursion leaves out nothing that an
- * interrupt does, and a permanent hook can't be switched off behind our back by
- * kernel.ftrace_enabled.
- */
-static struct ftrace_ops free_bulk_hook = {
-	.func = on_free_bulk,
-	.flags = FTRACE_OPS_FL_RECURSION | FTRACE_OPS_FL_PERMANENT,
-};
+static struct ftrace_ops free_bulk_hook;
 
 /* The function may sleep for memory, with many tasks in it. */
 static struct bt_return alloc_bulk_hook = {
@@ -448,10 +442,19 @@ static struct bt_return alloc_bulk_hook = {
 	.exit = on_alloc_bulk,
 };
 
+/*
+ * Per-context protection against recursion leaves out nothing that an
+ * interrupt does, and a permanent hook can't be switched off behind our back by
+ * kernel.ftrace_enabled. A hook whose filter was freed must start anew.
+ */
 static int hook_free_bulk(void)
 {
 	int ret;
 
+	free_bulk_hook = (struct ftrace_ops) {
+		.func = on_free_bulk,
+		.flags = FTRACE_OPS_FL_RECURSION | FTRACE_OPS_FL_PERMANENT,
+	};
 	ret = ftrace_set_filter(&free_bulk_hook, (void *)free_bulk_name,
 				strlen(free_bulk_name), 0);
 	if (!ret)
@@ -509,7 +512,7 @@ static const struct slab_hook {
 	  unhook_kmem_cache_free,
 	  "everything from kmem_cache_alloc() would look leaked" },
 	{ free_bulk_name, hook_free_bulk, unhook_free_bulk,
-	  "what kfree_rcu() and bulk frees free would look leaked" },
+	  "whatever kfree_rcu() frees would look leaked" },
 	{ "tracepoint kmalloc", hook_kmalloc, unhook_kmalloc,
 	  "nothing from kmalloc() would be recorded" },
 	{ "tracepoint kmem_cache_alloc", hook_kmem_cache_alloc,
@@ -519,24 +522,27 @@ static const struct slab_hook {
 	  "what is allocated in bulk would not be recorded" },
 };
 
-static void unhook(unsigned int nr)
+static unsigned int hooked;	/* slab_logs_lock: so many of them are there */
+
+static void unhook_all(void)
 {
-	while (nr--)
-		hooks[nr].unhook();
+	while (hooked)
+		hooks[--hooked].unhook();
 	tracepoint_synchronize_unregister();
 }
 
 static int hook_all(void)
 {
-	unsigned int i;
+	const struct slab_hook *hook;
 	int ret;
 
-	for (i = 0; i < ARRAY_SIZE(hooks); i++) {
-		ret = hooks[i].hook();
+	for (; hooked < ARRAY_SIZE(hooks); hooked++) {
+		hook = &hooks[hooked];
+		ret = hook->hook();
 		if (ret) {
-			pr_warn("slab: no hook at %s (%d); without it %s\n",
-				hooks[i].name, ret, hooks[i].without);
-			unhook(i);
+			pr_warn("slab: no hook at %s (error %d): without it %s\n",
+				hook->name, ret, hook->without);
+			unhook_all();
 			return ret;
 		}
 	}
@@ -609,14 +615,18 @@ static int slab_check(const char *arg)
 /* Next to a log of the same kind, so that the two share their stacks. */
 static void add_log(struct slab_log *new)
 {
+	struct list_head *at = &slab_logs;
 	struct slab_log *log;
 
 	lockdep_assert_held(&slab_logs_lock);
 
-	list_for_each_entry(log, &slab_logs, list)
-		if (same_stack(log, new))
+	list_for_each_entry(log, &slab_logs, list) {
+		if (same_stack(log, new)) {
+			at = &log->list;
 			break;
-	list_add_tail_rcu(&new->list, &log->list);
+		}
+	}
+	list_add_tail_rcu(&new->list, at);
 	if (!new->hash)
 		WRITE_ONCE(event_logs, event_logs + 1);
 }
@@ -658,7 +668,7 @@ static void slab_detach(struct btlog *log)
 		WRITE_ONCE(event_logs, event_logs - 1);
 	slab_filter_remove(&old->filter);
 	if (list_empty(&slab_logs))
-		unhook(ARRAY_SIZE(hooks));
+		unhook_all();
 	else
 		synchronize_rcu();
 	mutex_unlock(&slab_logs_lock);
@@ -679,7 +689,10 @@ static u64 sum(enum slab_counter counter)
 
 static void slab_show(struct seq_file *m, struct btlog *log)
 {
-	enum slab_counter i;
+	unsigned int i;
+
+	seq_printf(m, "slab_hooks: %u of %zu\n", READ_ONCE(hooked),
+		   ARRAY_SIZE(hooks));
 
 	for (i = 0; i < COUNT_NR; i++)
 		seq_printf(m, "slab_%s: %llu\n", counter_names[i], sum(i));

@@ -38,7 +38,7 @@ struct btlog_source {
 
 extern const struct btlog_source slab_source;
 
-/* All sources, NULL-terminated; in btlog.c. */
+/* All sources, NULL-terminated; in log.c. */
 extern const struct btlog_source * const btlog_sources[];
 
 #endif

@@ -302,6 +302,13 @@ static __always_inline void *allocate_one(const struct op *op)
 	}
 }
 
+/*
+ * At the end of each function of a path: the call before it is no tail call,
+ * which would hide the function, and no two of them are the same to a compiler
+ * that folds identical code.
+ */
+#define SITE_END(name) ({ asm volatile("# end of " name); })
+
 static __always_inline void allocate(struct op *op)
 {
 	if (op->variant == CACHE_BULK) {
@@ -311,13 +318,12 @@ static __always_inline void allocate(struct op *op)
 		op->ptrs[0] = allocate_one(op);
 		op->nr = op->ptrs[0] ? 1 : 0;
 	}
-	/* Here and below: no tail call, which would hide the site. */
-	barrier();
 }
 
 static noinline __noclone void siteC(struct op *op)
 {
 	allocate(op);
+	SITE_END("siteC");
 }
 
 static noinline __noclone void siteB(struct op *op, enum site site)
@@ -326,7 +332,7 @@ static noinline __noclone void siteB(struct op *op, enum site site)
 		allocate(op);
 	else
 		siteC(op);
-	barrier();
+	SITE_END("siteB");
 }
 
 static noinline __noclone void siteA(struct op *op, enum site site)
@@ -335,12 +341,13 @@ static noinline __noclone void siteA(struct op *op, enum site site)
 		allocate(op);
 	else
 		siteB(op, site);
-	barrier();
+	SITE_END("siteA");
 }
 
 static noinline __noclone void siteP(struct op *op)
 {
 	allocate(op);
+	SITE_END("siteP");
 }
 
 static void path(struct op *op, unsigned int bits);
@@ -348,17 +355,17 @@ static void path(struct op *op, unsigned int bits);
 static noinline __noclone void path_left(struct op *op, unsigned int bits)
 {
 	path(op, bits);
-	barrier();
+	SITE_END("path_left");
 }
 
 static noinline __noclone void path_right(struct op *op, unsigned int bits)
 {
 	path(op, bits);
-	barrier();
+	SITE_END("path_right");
 }
 
 /* The highest bit ends the path. */
-static void path(struct op *op, unsigned int bits)
+static __always_inline void path(struct op *op, unsigned int bits)
 {
 	if (bits == 1)
 		siteP(op);
@@ -366,16 +373,15 @@ static void path(struct op *op, unsigned int bits)
 		path_right(op, bits >> 1);
 	else
 		path_left(op, bits >> 1);
-	barrier();
 }
 
-static noinline void call_site(struct op *op, enum site site)
+static noinline __noclone void call_site(struct op *op, enum site site)
 {
 	if (site == SITE_P)
 		path(op, op->path);
 	else
 		siteA(op, site);
-	barrier();
+	SITE_END("call_site");
 }
 
 /* ==== Bags ==== */
@@ -498,40 +504,51 @@ static void free_by_kvfree_rcu(void *ptr)
 	last_kfree_rcu = jiffies;
 }
 
-static noinline void free_one(struct object object, enum free_variant how,
-			      enum kind kind)
+static noinline __noclone void free_one(struct object object,
+					enum free_variant how, enum kind kind)
 {
 	void *ptr = object.ptr;
 
 	switch (how) {
 	case KFREE_SENSITIVE:
-		return kfree_sensitive(ptr);
+		kfree_sensitive(ptr);
+		break;
 	case KVFREE:
-		return kvfree(ptr);
+		kvfree(ptr);
+		break;
 	case KFREE_RCU:
-		return free_by_kfree_rcu(ptr);
+		free_by_kfree_rcu(ptr);
+		break;
 	case KVFREE_RCU:
-		return free_by_kvfree_rcu(ptr);
+		free_by_kvfree_rcu(ptr);
+		break;
 	case CACHE_FREE:
-		return kmem_cache_free(tm_cache, ptr);
+		kmem_cache_free(tm_cache, ptr);
+		break;
 	case CALL_RCU:
-		return call_rcu(ptr, kind == KIND_CACHE ? cache_free_callback :
-							  kfree_callback);
+		call_rcu(ptr, kind == KIND_CACHE ? cache_free_callback :
+						   kfree_callback);
+		break;
 	case VFREE:
-		return vfree(ptr);
+		vfree(ptr);
+		break;
 	case FREE_PERCPU:
-		return free_percpu((void __percpu __force *)ptr);
+		free_percpu((void __percpu __force *)ptr);
+		break;
 	case FREE_PAGES:
-		return free_pages((unsigned long)ptr, get_order(object.size));
+		free_pages((unsigned long)ptr, get_order(object.size));
+		break;
 	case FREE_EXACT:
-		return free_pages_exact(ptr, object.size);
+		free_pages_exact(ptr, object.size);
+		break;
 	default:
-		return kfree(ptr);
+		kfree(ptr);
 	}
+	SITE_END("free_one");
 }
 
-static noinline void free_many(struct bag *bag, unsigned int nr,
-			       enum free_variant how)
+static noinline __noclone void free_many(struct bag *bag, unsigned int nr,
+					 enum free_variant how)
 {
 	void *ptrs[BULK];
 	unsigned int i;
@@ -542,6 +559,7 @@ static noinline void free_many(struct bag *bag, unsigned int nr,
 		kfree_bulk(nr, ptrs);
 	else
 		kmem_cache_free_bulk(tm_cache, nr, ptrs);
+	SITE_END("free_many");
 }
 
 static bool is_bulk(enum free_variant how)
@@ -959,9 +977,6 @@ static int look_up(const char *word, const void *table, size_t size,
 	return -EINVAL;
 }
 
-#define LOOK_UP(word, table) \
-	look_up(word, table, sizeof((table)[0]), ARRAY_SIZE(table))
-
 static int parse_site(struct job *job, const char *word)
 {
 	unsigned int bits;
@@ -985,7 +1000,8 @@ static int parse_site(struct job *job, const char *word)
 /* The words that both commands begin with: VARIANT SITE. */
 static int parse_bag(struct job *job, char **words)
 {
-	int variant = LOOK_UP(words[0], variants);
+	int variant = look_up(words[0], variants, sizeof(variants[0]),
+			      NR_VARIANTS);
 	int ret = parse_site(job, words[1]);
 
 	if (variant < 0)
@@ -999,7 +1015,8 @@ static int parse_bag(struct job *job, char **words)
 
 static int parse_context(struct job *job, const char *word)
 {
-	int context = LOOK_UP(word, contexts);
+	int context = look_up(word, contexts, sizeof(contexts[0]),
+			      NR_CONTEXTS);
 
 	if (context < 0)
 		return context;
@@ -1076,7 +1093,9 @@ static bool can_free(const struct job *job)
 static int do_free(char **words)
 {
 	struct job job = { .step = free_step };
-	int ret, how = LOOK_UP(words[2], free_variants);
+	int how = look_up(words[2], free_variants, sizeof(free_variants[0]),
+			  NR_FREE_VARIANTS);
+	int ret;
 
 	ret = parse_bag(&job, words) ?: parse_context(&job, words[3]);
 	if (ret || how < 0)
@@ -1181,7 +1200,8 @@ static int run_line(char *line)
 	while ((word = strsep(&line, " \t\n")) && n < ARRAY_SIZE(words) - 1)
 		if (*word)
 			words[n++] = word;
-	command = LOOK_UP(words[0], commands);
+	command = look_up(words[0], commands, sizeof(commands[0]),
+			  ARRAY_SIZE(commands));
 	if (command < 0)
 		return command;
 	return commands[command].run(words + 1);
@@ -1290,7 +1310,9 @@ static int __init tm_init(void)
 		return -ENOMEM;
 	memset(text, 'x', PAGE_SIZE - 1);
 	text[PAGE_SIZE - 1] = 0;
-	tm_cache = kmem_cache_create("tm_cache", CACHE_SIZE, 0, 0, construct);
+	/* A cache that user space may be copied from is never merged. */
+	tm_cache = kmem_cache_create_usercopy("tm_cache", CACHE_SIZE, 0, 0, 0,
+					      8, NULL);
 	if (!tm_cache || reserve(&bags[KMALLOC][SITE_A], init_leak)) {
 		kmem_cache_destroy(tm_cache);
 		vfree(text);

@@ -1,10 +1,10 @@
 # BT-01: an allocation that failed is no leak; it is counted apart.
-# kernels: all
+# kernels: stock
 . /lib.sh
 
 load_btlog
 load tm
-new_log a source=slab
+new_log a source=slab module=tm
 
 failed_before=$(counter a slab_failed_allocations)
 tm alloc kmalloc A task 1000 $((64 << 20))

@@ -1,12 +1,12 @@
 # BT-03: what interrupts free is seen, also if they come while an event of the
 # same CPU is being recorded.
-# kernels: all
+# kernels: stock 6.12-kasan 6.12-rt-lockdep
 # time: 120
 . /lib.sh
 
 load_btlog
 load tm
-new_log a source=slab:kmalloc-64 records=65536
+new_log a source=slab:kmalloc-64 records=65536 module=tm
 
 rounds=300000
 has_config KASAN || has_config LOCKDEP && rounds=30000

@@ -1,12 +1,12 @@
 # BT-07: objects that are freed late or in bulk are no leaks.
-# kernels: all
+# kernels: stock
 # time: 180
 # mem: 1536
 . /lib.sh
 
 load_btlog
 load tm
-new_log a source=slab records=524288
+new_log a source=slab records=524288 module=tm
 
 n=100000
 has_config KASAN || has_config LOCKDEP && n=10000

@@ -1,6 +1,6 @@
 # BT-12: a full library loses stacks, never counts, and takes new stacks when
 # old ones have gone.
-# kernels: all
+# kernels: stock
 . /lib.sh
 
 load_btlog lib_max_stacks=64

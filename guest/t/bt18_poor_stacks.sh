@@ -1,6 +1,6 @@
 # BT-18: the whole path to the allocator, in order, and nothing of btlog's or the
 # kernel's tracing in front of it.
-# kernels: all
+# kernels: stock
 . /lib.sh
 
 load_btlog
@@ -56,5 +56,4 @@ done
 # A stack that was cut at its depth says so.
 new_log a source=slab depth=3
 tm alloc kmalloc C task 10
-expect_eq "cut" "$(stack a)" " siteC siteB siteA"
-grep -q '^ \.\.\.$' $D/a/top || die "no sign of the cut"
+expect_eq "cut" "$(stack a)" " siteC siteB siteA ..."

@@ -1,6 +1,7 @@
-# BT-19: a leak in an interrupt is one stack, whatever it interrupts; without
-# the cut it is many.
-# kernels: 6.1 6.12 6.12-kasan
+# BT-19: a leak in an interrupt isn't as many stacks as there are places that it
+# interrupts; without the cut it is. The kernel's own entry code has two ways to
+# the handler, of which one changes to the interrupt stack.
+# kernels: 6.1 6.12
 # time: 120
 . /lib.sh
 
@@ -25,10 +26,11 @@ load_cpus &
 tm alloc kmalloc C hardirq $n
 set -- $(of_site cut 1 siteC)
 echo "hardirq: $n objects, cut: $3 stacks, whole: $(of_site whole 1 siteC | cut -d' ' -f3)"
-expect_eq "cut" "$*" "$n $((n * 64)) 1"
+expect_eq "cut" "$1 $2" "$n $((n * 64))"
+expect_le "stacks, cut" "$3" 2
 set -- $(of_site whole 1 siteC)
 expect_eq "whole" "$1 $2" "$n $((n * 64))"
-expect_ge "stacks in the whole" "$3" 2
+expect_ge "stacks, whole" "$3" 5
 tm free kmalloc C kfree task
 
 # Softirqs run on the way out of interrupts and in a thread of their own.
@@ -37,6 +39,6 @@ set -- $(of_site cut 1 siteC)
 expect_eq "softirqs, cut" "$*" "2000 $((2000 * 64)) 1"
 set -- $(of_site whole 1 siteC)
 expect_eq "softirqs, whole" "$1" 2000
-kill %1 2>/dev/null || kill $!
+kill $!
 balanced cut
 balanced whole

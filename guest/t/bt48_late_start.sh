@@ -1,6 +1,6 @@
 # BT-48: the leak was there first: btlog is loaded into the running system, finds
 # what grows, and takes frees of older objects for what they are.
-# kernels: all
+# kernels: stock
 . /lib.sh
 
 load tm

@@ -1,5 +1,5 @@
 # What is an event of the slab source and what is not; its caches by name.
-# kernels: all
+# kernels: stock 6.12-kasan
 . /lib.sh
 
 load_btlog
@@ -20,7 +20,7 @@ nulls()
 # the kernel may tell of it twice.
 large()
 {
-	local v before
+	local v
 
 	for v in kmalloc_large kmalloc_large_node kmalloc_large_const; do
 		new_log a source=slab:kmalloc-large
@@ -63,7 +63,7 @@ filters()
 	expect_eq "tm" "$(counter tm recorded)" 30
 	expect_eq "none" "$(counter none seen)" 0
 	expect_eq "caches of tm" "$(caches_of tm)" tm_cache
-	[ -z "$(caches_of small | grep -vx 'kmalloc-64\|kmalloc-128')" ] ||
+	! caches_of small | grep -qvx 'kmalloc-64\|kmalloc-128' ||
 		die "small has $(caches_of small)"
 	tm free kmalloc A kfree task
 	tm free kmalloc_node B kfree task
@@ -122,6 +122,50 @@ caches_of_records()
 	echo >$D/a/cache
 }
 
+# Frees in bulk are events of each object, with the stack of the caller.
+bulk()
+{
+	new_log a type=log records=4096 "source=slab:tm_cache,kmalloc-64"
+	tm alloc cache_bulk A task 100
+	tm free cache_bulk A cache_free_bulk task
+	tm alloc kmalloc A task 50
+	tm free kmalloc A kfree_bulk task
+	echo tm >$D/a/module
+	expect_eq "allocated" "$(of_site a 1 siteA alloc)" "150 23200 2"
+	expect_eq "freed" "$(frees_by a free_many)" 150
+	expect_eq "missed" "$(counter a missed_return)" 0
+	balanced a
+	echo a >$D/remove
+}
+
+# frees_by LOG FUNCTION: records of frees whose stack starts there
+frees_by()
+{
+	awk -v RS= -v first="$2" '
+		/^op: free/ && match($0, /\n [^\n]*/) &&
+		index(substr($0, RSTART + 2), first "+") == 1 {
+			sub(/.*\ncount: /, "")
+			n += $1
+		}
+		END { print n + 0 }' "$D/$1/top"
+}
+
+# All hooks or none: what frees unseen would look leaked.
+all_or_none()
+{
+	echo 0 >/proc/sys/kernel/ftrace_enabled
+	echo a >$D/new
+	echo slab >$D/a/source
+	expect_fail sh -c "echo 1 >$D/a/enable"
+	dmesg | tail -20 | grep -q 'slab: no hook at kmem_cache_free_bulk' ||
+		die "nothing said of the missing hook"
+	echo 1 >/proc/sys/kernel/ftrace_enabled
+	echo 1 >$D/a/enable || die "can't be enabled"
+	expect_fail sh -c "echo 0 >/proc/sys/kernel/ftrace_enabled"
+	expect_eq "hooks" "$(counter a slab_hooks)" "6 of 6"
+	echo a >$D/remove
+}
+
 hooks_are_gone()
 {
 	[ ! -e /sys/kernel/tracing/enabled_functions ] ||
@@ -134,4 +178,6 @@ large
 filters
 bad_names
 recycled
+bulk
+all_or_none
 hooks_are_gone

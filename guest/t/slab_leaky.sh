@@ -1,5 +1,5 @@
 # The sample that leaks is found, first in the list; what it gives back is gone.
-# kernels: all
+# kernels: stock
 . /lib.sh
 
 load_btlog
