@@ -628,6 +628,7 @@ static void ring_submit(struct ring *r, int file, int idle)
 		     NULL, 0), "io_uring_enter");
 }
 
+/* SECONDS to keep each ring, with what it holds. */
 static void do_uring(int rounds)
 {
 	struct ring ring;
@@ -639,6 +640,7 @@ static void do_uring(int rounds)
 		need(pipe(fds), "pipe");
 		for (i = 0; i < 4; i++)
 			ring_submit(&ring, file, fds[0]);
+		sleep(atoi(arg(0, "0")));
 		ring_close(&ring);
 		close(file);
 		close_all(fds, 2);

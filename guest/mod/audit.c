@@ -155,11 +155,9 @@ static unsigned int nr_differences;
 static unsigned long *in_use, *logged, *base;
 static unsigned long nr_granules;
 
-/* Heads of page-backed kmallocs whose allocation was seen here: by pfn. */
-static unsigned long *large_seen;
+/* Page-backed kmallocs younger than the base, by pfn; pages of the others. */
+static unsigned long *large_known;
 static unsigned long nr_pfns;
-
-/* Pages of those that are older than the base. */
 static atomic_long_t base_large_pages;
 
 static unsigned long granule(u64 addr)
@@ -193,13 +191,13 @@ static int sets_init(void)
 	in_use = new_set(nr_granules);
 	logged = new_set(nr_granules);
 	base = new_set(nr_granules);
-	large_seen = new_set(nr_pfns);
-	return in_use && logged && base && large_seen ? 0 : -ENOMEM;
+	large_known = new_set(nr_pfns);
+	return in_use && logged && base && large_known ? 0 : -ENOMEM;
 }
 
 static void sets_exit(void)
 {
-	vfree(large_seen);
+	vfree(large_known);
 	vfree(base);
 	vfree(logged);
 	vfree(in_use);
@@ -408,6 +406,7 @@ static void judge_large_record(const struct btlog_record_copy *rec)
 
 	if (!pages)
 		return report(FALSE_LEAK, rec->addr, NULL);
+	__set_bit(PHYS_PFN(__pa(rec->addr)), large_known);
 	result.large++;
 	result.large_pages += pages;
 }
@@ -442,7 +441,7 @@ static void read_log(void)
 
 	if (!log)
 		return;
-	result.records = btlog_for_each_record(log, judge_record, NULL);
+	result.records = btlog_visit_records(log, judge_record, NULL);
 	result.records_off = btlog_outstanding(log) - result.records;
 	for (i = 0; i < BTC_NR; i++)
 		result.counts[i] = btlog_count(log, i);
@@ -453,17 +452,18 @@ static void read_log(void)
 static void set_base(void)
 {
 	bitmap_andnot(base, in_use, logged, nr_granules);
-	bitmap_zero(large_seen, nr_pfns);
 	atomic_long_set(&base_large_pages,
 			large_pages_known() - (long)result.large_pages);
 }
 
-static void report_missed_word(unsigned long word)
+static void count_word(unsigned long word)
 {
 	unsigned long missed = in_use[word] & ~logged[word] & ~base[word];
 	unsigned int bit;
 	u64 addr;
 
+	result.in_use += hweight_long(in_use[word]);
+	result.base += hweight_long(base[word]);
 	for_each_set_bit(bit, &missed, BITS_PER_LONG) {
 		addr = granule_address(word * BITS_PER_LONG + bit);
 		report(MISS, addr, find_cache(((struct slab *)
@@ -471,15 +471,13 @@ static void report_missed_word(unsigned long word)
 	}
 }
 
-static void report_missed(void)
+static void find_missed(void)
 {
 	unsigned long word;
 
 	for (word = 0; word < BITS_TO_LONGS(nr_granules); word++)
-		if (in_use[word])
-			report_missed_word(word);
-	result.in_use = bitmap_weight(in_use, nr_granules);
-	result.base = bitmap_weight(base, nr_granules);
+		if (in_use[word] | base[word])
+			count_word(word);
 	result.large_pages_off = large_pages_known() - (long)result.large_pages -
 				 atomic_long_read(&base_large_pages);
 }
@@ -488,11 +486,13 @@ static int compare_stopped(void *new_base)
 {
 	ktime_t start = ktime_get();
 
+	if (new_base)
+		bitmap_zero(large_known, nr_pfns);
 	walk_slabs();
 	read_log();
 	if (new_base)
 		set_base();
-	report_missed();
+	find_missed();
 	result.stopped_us = ktime_us_delta(ktime_get(), start);
 	return 0;
 }
@@ -517,7 +517,7 @@ static void forget(const void *object)
 		return;
 	clear_bit(granule((u64)object), base);
 	page = virt_to_head_page(object);
-	if (PageSlab(page) || test_and_clear_bit(page_to_pfn(page), large_seen))
+	if (PageSlab(page) || test_and_clear_bit(page_to_pfn(page), large_known))
 		return;
 	atomic_long_sub(compound_nr(page), &base_large_pages);
 }
@@ -531,7 +531,7 @@ static void on_kmalloc(void *data, unsigned long call_site, const void *object,
 		return;
 	page = virt_to_head_page(object);
 	if (!PageSlab(page))
-		set_bit(page_to_pfn(page), large_seen);
+		set_bit(page_to_pfn(page), large_known);
 }
 
 static void on_kfree(void *data, unsigned long call_site, const void *object)
@@ -620,10 +620,12 @@ enum {
 	NR_PROOF	= 300,	/* some slabs full */
 	SILENT_ALLOCS	= 24,
 	SILENT_FREES	= 17,
+	SILENT_PAGES	= 8,	/* of one page-backed kmalloc */
 };
 
 static struct kmem_cache *own_cache;
 static void *objects[NR_PROOF];
+static void *large_object;
 
 /* A cache with a constructor is never merged with another one. */
 static void own_ctor(void *object)
@@ -635,18 +637,6 @@ static bool seen_in_use(const void *object)
 	return test_bit(granule((u64)object), in_use);
 }
 
-static int allocate_objects(unsigned int n)
-{
-	unsigned int i;
-
-	for (i = 0; i < n; i++) {
-		objects[i] = kmem_cache_alloc(own_cache, GFP_KERNEL);
-		if (!objects[i])
-			return -ENOMEM;
-	}
-	return 0;
-}
-
 static void free_objects(unsigned int first, unsigned int step)
 {
 	unsigned int i;
@@ -654,6 +644,24 @@ static void free_objects(unsigned int first, unsigned int step)
 	for (i = first; i < NR_PROOF; i += step)
 		if (objects[i])
 			kmem_cache_free(own_cache, objects[i]);
+}
+
+/* All or none. */
+static int allocate_objects(unsigned int n)
+{
+	unsigned int i;
+
+	memset(objects, 0, sizeof(objects));
+	for (i = 0; i < n; i++)
+		objects[i] = kmem_cache_alloc(own_cache, GFP_KERNEL);
+	for (i = 0; i < n; i++)
+		if (!objects[i])
+			goto err;
+	return 0;
+
+err:
+	free_objects(0, 1);
+	return -ENOMEM;
 }
 
 /* Every third object stays; is that what the slab pages say? */
@@ -667,7 +675,6 @@ static int check_decoding(void)
 	for (i = 0; i < NR_PROOF; i++)
 		bad += seen_in_use(objects[i]) != (i % 3 == 2);
 	free_objects(2, 3);
-	memset(objects, 0, sizeof(objects));
 	if (!bad && !result.wrong[BROKEN] &&
 	    find_cache(own_cache)->in_use == NR_PROOF / 3)
 		return 0;
@@ -683,11 +690,7 @@ static int proof_init(void)
 	own_cache = kmem_cache_create("btlog_audit", 136, 0, 0, own_ctor);
 	if (!own_cache)
 		return -ENOMEM;
-	err = allocate_objects(NR_PROOF);
-	if (err)
-		free_objects(0, 1);
-	else
-		err = check_decoding();
+	err = allocate_objects(NR_PROOF) ?: check_decoding();
 	if (err)
 		kmem_cache_destroy(own_cache);
 	return err;
@@ -707,15 +710,10 @@ static const unsigned long muted = BIT(TRACE_FTRACE_START + TRACE_CTX_NORMAL) |
 				   BIT(TRACE_LIST_START + TRACE_CTX_NORMAL) |
 				   BIT(TRACE_LIST_START + TRACE_CTX_TRANSITION);
 
-/* Objects that the log must miss, then others that it must hold for leaked. */
-static int silent(void)
+static int bulk_silently(void)
 {
 	int n;
 
-	if (objects[0])
-		return -EBUSY;
-	if (allocate_objects(SILENT_FREES))
-		return -ENOMEM;
 	current->trace_recursion |= muted;
 	n = kmem_cache_alloc_bulk(own_cache, GFP_KERNEL, SILENT_ALLOCS,
 				  objects + SILENT_FREES);
@@ -724,18 +722,44 @@ static int silent(void)
 	return n == SILENT_ALLOCS ? 0 : -ENOMEM;
 }
 
+/*
+ * Objects that the log must miss, others that it must hold for leaked, and
+ * pages that it has forgotten.
+ */
+static int silent(void)
+{
+	int err;
+
+	if (!log || large_object)
+		return -EBUSY;
+	large_object = kmalloc(SILENT_PAGES * PAGE_SIZE, GFP_KERNEL);
+	if (!large_object)
+		return -ENOMEM;
+	err = allocate_objects(SILENT_FREES) ?: bulk_silently();
+	if (err)
+		goto err;
+	btlog_erase(log, (u64)large_object);
+	return 0;
+
+err:
+	kfree(large_object);
+	large_object = NULL;
+	return err;
+}
+
 /* kmem_cache_free_bulk() has shuffled the addresses, but lost none. */
 static int heal(void)
 {
 	unsigned int i;
 
-	if (!log || !objects[0])
+	if (!large_object)
 		return -EINVAL;
 	for (i = 0; i < SILENT_FREES; i++)
 		btlog_erase(log, (u64)objects[i]);
 	for (; i < SILENT_FREES + SILENT_ALLOCS; i++)
 		kmem_cache_free(own_cache, objects[i]);
-	memset(objects, 0, sizeof(objects));
+	kfree(large_object);
+	large_object = NULL;
 	return 0;
 }
 
@@ -916,6 +940,7 @@ err_sets:
 static void __exit audit_exit(void)
 {
 	debugfs_remove(files);
+	heal();
 	if (log)
 		btlog_release(log);
 	unwatch();

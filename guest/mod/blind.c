@@ -55,23 +55,19 @@ static struct ftrace_ops restore_ops = {
 	.flags = FTRACE_OPS_FL_SAVE_REGS | FTRACE_OPS_FL_RECURSION,
 };
 
-static int hook(struct ftrace_ops *ops)
+/* Only once for each: ftrace_free_filter() leaves nothing to start again from. */
+static int set_filter(struct ftrace_ops *ops)
 {
 	char free_bulk[] = "kmem_cache_free_bulk", alloc_bulk[] = BT_ALLOC_BULK;
-	int err;
 
-	err = ftrace_set_filter(ops, free_bulk, strlen(free_bulk), 0) ?:
-	      ftrace_set_filter(ops, alloc_bulk, strlen(alloc_bulk), 0) ?:
-	      register_ftrace_function(ops);
-	if (err)
-		ftrace_free_filter(ops);
-	return err;
+	return ftrace_set_filter(ops, free_bulk, strlen(free_bulk), 0) ?:
+	       ftrace_set_filter(ops, alloc_bulk, strlen(alloc_bulk), 0);
 }
 
-static void unhook(struct ftrace_ops *ops)
+static void free_filters(void)
 {
-	unregister_ftrace_function(ops);
-	ftrace_free_filter(ops);
+	ftrace_free_filter(&hide_ops);
+	ftrace_free_filter(&restore_ops);
 }
 
 static bool is_on;
@@ -84,9 +80,9 @@ static int set_on(const char *value, const struct kernel_param *kp)
 	if (err || on == is_on)
 		return err;
 	if (on)
-		err = hook(&hide_ops);
+		err = register_ftrace_function(&hide_ops);
 	else
-		unhook(&hide_ops);
+		err = unregister_ftrace_function(&hide_ops);
 	if (!err)
 		is_on = on;
 	return err;
@@ -101,14 +97,21 @@ MODULE_PARM_DESC(on, "hide bulk calls (not at load time)");
 
 static int __init blind_init(void)
 {
-	return hook(&restore_ops);
+	int err;
+
+	err = set_filter(&hide_ops) ?: set_filter(&restore_ops) ?:
+	      register_ftrace_function(&restore_ops);
+	if (err)
+		free_filters();
+	return err;
 }
 
 static void __exit blind_exit(void)
 {
 	if (is_on)
-		unhook(&hide_ops);
-	unhook(&restore_ops);
+		unregister_ftrace_function(&hide_ops);
+	unregister_ftrace_function(&restore_ops);
+	free_filters();
 }
 
 module_init(blind_init);

@@ -74,27 +74,38 @@ on_ext4()
 	rm /tmp/ext4
 }
 
-# A bridge with a virtual link, twice; the modules come and go.
+# A bridge with some ports, twice; the modules come and go.
 modules()
 {
-	local times=2
+	local times=2 dev
 
 	while [ $times -gt 0 ]; do
 		need_module dummy veth bridge
 		ip link add br0 type bridge
-		ip link add v0 type veth peer name v1
+		ip link add d0 type dummy
+		ip link add v0 type veth
+		ip link set d0 master br0
 		ip link set v0 master br0
-		ip link set v0 up
-		ip link set v1 up
-		ip link set br0 up
+		for dev in d0 v0 veth0 br0; do
+			ip link set $dev up
+		done
 		sleep 0.2
-		ip link del v0
-		ip link del br0
+		for dev in d0 v0 br0; do
+			ip link del $dev
+		done
 		rmmod bridge veth dummy
 		load awkward rounds=$((10 * n))
 		rmmod awkward
 		times=$((times - 1))
 	done
+}
+
+# kfence MILLISECONDS: one object in that time comes from the KFENCE pool
+kfence()
+{
+	local interval=/sys/module/kfence/parameters/sample_interval
+
+	[ ! -e $interval ] || echo "$1" >$interval
 }
 
 # Out of memory, in a group of its own and then in all of the machine.
@@ -123,6 +134,7 @@ hotplug()
 
 load_all()
 {
+	kfence 20
 	together "fork $((60 * n))" "map $((20 * n))" "file $((100 * n)) /tmp" "pipe $((30 * n))"
 	together "tcp $((3 * n))" "udp $((6 * n))" "unix $((30 * n))" "namespace $((3 * n))"
 	together "event $((20 * n))" "ipc $((30 * n))" "uring $((6 * n))" "bpf $((3 * n))"
@@ -131,6 +143,7 @@ load_all()
 	modules
 	hogs
 	hotplug
+	kfence 0
 }
 
 # kfree_rcu() takes five seconds and a grace period to let go.
@@ -178,16 +191,16 @@ expect_sound()
 		refused_recursion 0 refused_nmi_busy 0 refused_disabled 0
 }
 
-# expect_exact LOG FALSE_LEAKS MISSES
+# expect_exact LOG FALSE_LEAKS MISSES PAGES
 expect_exact()
 {
 	expect_sound "$1"
-	expect_result "$1" false_leaks "$2" misses "$3" large_pages_off 0
+	expect_result "$1" false_leaks "$2" misses "$3" large_pages_off "$4"
 }
 
 summary()
 {
-	echo "$1:" "$(tr '\n' ' ' <$A/result)"
+	echo "$1:" "$(sed '/: 0$/d' $A/result | tr '\n' ' ')"
 }
 
 # In the middle of things an object may be allocated whose event is still to
@@ -195,7 +208,7 @@ summary()
 check_under_load()
 {
 	while [ -e /tmp/loaded ]; do
-		sleep 1
+		sleep 3
 		audit check
 		expect_sound audit
 		expect_result audit false_leaks 0
@@ -223,33 +236,39 @@ stop()
 	echo "$1" >"$D/remove"
 }
 
-# Objects that were allocated, and others that were freed, without a trace.
+# Objects allocated, others freed, and pages kept without a trace.
 silent()
 {
 	audit silent
 	audit check
-	expect_exact audit 17 24
+	expect_exact audit 17 24 8
 	audit heal
 	audit check
-	expect_exact audit 0 0
+	expect_exact audit 0 0 0
 }
 
-# What an accounting is worth that doesn't know of bulk functions.
+# What an accounting is worth that doesn't know of bulk functions: what kfree_rcu()
+# freed looks leaked, and the requests of a ring that is in use are unknown.
 blind()
 {
+	local ring
+
 	load blind
 	start blinded
 	echo 1 >/sys/module/blind/parameters/on
-	together "fork 30" "map 30" "uring 5" "event 20"
-	load awkward rounds=5
+	workload uring 1 60 &
+	ring=$!
+	together "fork 30" "map 30" "event 20"
+	load awkward rounds=20
 	rmmod awkward
 	quiesce
-	echo 0 >/sys/module/blind/parameters/on
 	audit check
+	echo 0 >/sys/module/blind/parameters/on
+	kill $ring
 	summary blinded
-	expect_sound blinded
+	expect_result blinded broken 0 records_off 0
 	expect_ge "false leaks of the blinded log" "$(value $A/result false_leaks)" 100
-	expect_ge "misses of the blinded log" "$(value $A/result misses)" 100
+	expect_ge "misses of the blinded log" "$(value $A/result misses)" 20
 	stop blinded
 }
 
@@ -265,7 +284,7 @@ wait $checks || die "under load"
 quiesce
 audit check
 summary check
-expect_exact audit 0 0
+expect_exact audit 0 0 0
 silent
 stop audit
 blind
