@@ -18,7 +18,7 @@
 MODULE_IMPORT_NS(BTLOG_TEST);
 
 enum {
-	ROUNDS		= 1024,
+	MAX_ROUNDS	= 1024,
 	DEPTH		= 16,
 	OBJECT_SIZE	= 64,
 	GROW_FRAMES	= 12,
@@ -35,7 +35,8 @@ static struct btlog *bench_log, *ring_log, *sampled_log;
 static u32 frames[BTREF_MAX_FRAMES];
 static unsigned long ips[BTREF_MAX_FRAMES];
 static unsigned int capture_depth;
-static btref_t refs[ROUNDS];
+static btref_t refs[MAX_ROUNDS];
+static unsigned int rounds;
 static unsigned int first;		/* address of round 0 */
 
 /* ==== What is measured: one call each ==== */
@@ -108,19 +109,33 @@ static noinline void do_save(unsigned int i)
 	stack_trace_save(ips, capture_depth, 0);
 }
 
-static noinline void do_capture(unsigned int i)
+/* As a hook does, the next two begin at the caller of what they observe. */
+static noinline void capture_here(void)
 {
 	struct bt_context *ctx = bt_context_enter();
 
 	if (!ctx)
 		return;
-	unwind_capture(ctx, _THIS_IP_, capture_depth, BTREF_CUT_IRQ);
+	unwind_capture(ctx, _RET_IP_, capture_depth, BTREF_CUT_IRQ);
 	bt_context_leave(ctx);
+}
+
+static noinline void do_capture(unsigned int i)
+{
+	capture_here();
+	barrier();
+}
+
+static noinline void get_here(unsigned int i)
+{
+	refs[i] = btref_get(_RET_IP_, capture_depth,
+			    BTREF_NOWAIT | BTREF_CUT_IRQ);
 }
 
 static noinline void do_get(unsigned int i)
 {
-	refs[i] = btref_get(0, capture_depth, BTREF_NOWAIT | BTREF_CUT_IRQ);
+	get_here(i);
+	barrier();
 }
 
 /* ==== Logs and stacks to work with ==== */
@@ -148,6 +163,14 @@ static int find_logs(void)
 	return -ENOENT;
 }
 
+static int begin(long wanted_rounds)
+{
+	if (wanted_rounds < 1 || wanted_rounds > MAX_ROUNDS)
+		return -ERANGE;
+	rounds = wanted_rounds;
+	return find_logs();
+}
+
 /* The current stack, as frames and as addresses. */
 static noinline void take_stack(void *ref)
 {
@@ -161,7 +184,7 @@ static noinline void take_stack(void *ref)
 
 static void print_cost(const char *name, void (*op)(unsigned int i))
 {
-	bench_print("%s: %ld", name, bench_cost(op, ROUNDS));
+	bench_print("%s: %ld", name, bench_cost(op, rounds));
 }
 
 static void measure_records(void)
@@ -169,12 +192,12 @@ static void measure_records(void)
 	print_cost("wants", do_wants);
 	print_cost("lookup", do_intern);
 	print_cost("put", do_put);
-	bench_cost(do_intern, ROUNDS);
+	bench_cost(do_intern, rounds);
 	print_cost("record", do_record);
 	print_cost("erase", do_erase);
 	print_cost("record_whole", do_whole);
 	print_cost("replace_whole", do_whole);
-	bench_cost(do_erase, ROUNDS);
+	bench_cost(do_erase, rounds);
 	print_cost("erase_untracked", do_miss);
 	print_cost("sampled_out", do_sampled_out);
 	print_cost("ring_whole", do_ring);
@@ -182,11 +205,11 @@ static void measure_records(void)
 	print_cost("stack_depot_save", do_depot);
 }
 
-/* records: costs without capture, of a log that is nearly empty */
+/* records ROUNDS: costs without capture, of a log that is nearly empty */
 static int run_records(const long *args)
 {
 	btref_t ref;
-	int err = find_logs();
+	int err = begin(args[0]);
 
 	if (err)
 		return err;
@@ -195,25 +218,25 @@ static int run_records(const long *args)
 	bench_print("frames: %u", btref_decode(ref, frames, NULL));
 	/* The first time of all is not what an event usually costs. */
 	do_depot(0);
-	bench_cost(do_whole, ROUNDS);
-	bench_cost(do_erase, ROUNDS);
+	bench_cost(do_whole, rounds);
+	bench_cost(do_erase, rounds);
 	measure_records();
 	btref_put(ref);
 	forget_logs();
 	return 0;
 }
 
-/* filled N: the same, with N records in the log already */
+/* filled RECORDS ROUNDS: the same, with RECORDS in the log already */
 static int run_filled(const long *args)
 {
 	btref_t ref;
-	int err = find_logs();
+	int err = begin(args[1]);
 
 	if (err)
 		return err;
 	bench_descend(bench_levels(DEPTH + 2), 0, take_stack, &ref);
-	for (first = 0; first + ROUNDS <= args[0]; first += ROUNDS)
-		bench_cost(do_whole, ROUNDS);
+	for (first = 0; first + rounds <= args[0]; first += rounds)
+		bench_cost(do_whole, rounds);
 	print_cost("record_whole", do_whole);
 	print_cost("erase", do_erase);
 	print_cost("erase_untracked", do_miss);
@@ -235,18 +258,24 @@ static void measure_capture(void *arg)
 	print_cost("stack_trace_save", do_save);
 	print_cost("capture", do_capture);
 	print_cost("get", do_get);
-	for (i = 0; i < ROUNDS; i++)
+	for (i = 0; i < rounds; i++)
 		btref_put(refs[i]);
 }
 
-/* capture DEPTH: of DEPTH frames of a stack that has some more */
+/* capture DEPTH ROUNDS: of DEPTH frames of a stack that has some more */
 static int run_capture(const long *args)
 {
+	int err;
+
 	if (args[0] < 1 || args[0] > BTREF_MAX_FRAMES)
 		return -ERANGE;
+	err = begin(args[1]);
+	if (err)
+		return err;
 	capture_depth = args[0];
 	bench_descend(bench_levels(capture_depth + 2), 0, measure_capture,
 		      NULL);
+	forget_logs();
 	return 0;
 }
 
@@ -329,11 +358,11 @@ static int run_grow(const long *args)
 }
 
 static const struct bench_command commands[] = {
-	{ "capture", 1, run_capture },
+	{ "capture", 2, run_capture },
 	{ "fill", 2, run_fill },
-	{ "filled", 1, run_filled },
+	{ "filled", 2, run_filled },
 	{ "grow", 1, run_grow },
-	{ "records", 0, run_records },
+	{ "records", 1, run_records },
 	{ }
 };
 

@@ -319,6 +319,67 @@ static int run_stacks(const long *args)
 	return 0;
 }
 
+/* Objects of many sizes; each begins with a pointer to the next. */
+static void *held;
+
+static void free_held(void)
+{
+	while (held) {
+		void *next = *(void **)held;
+
+		kfree(held);
+		held = next;
+	}
+}
+
+/**
+ * struct holder - makes objects that are held
+ * @size: of the next one
+ * @total: of all so far, in bytes
+ */
+struct holder {
+	size_t size;
+	u64 total;
+};
+
+static noinline void hold_one(void *arg)
+{
+	struct holder *holder = arg;
+	void **object = kmalloc(holder->size, GFP_KERNEL);
+
+	if (!object)
+		return;
+	*object = held;
+	held = object;
+	holder->total += holder->size;
+}
+
+/*
+ * hold MEGABYTES: objects of 16 bytes to 8 KiB, each power of two equally
+ * likely, from 16 stacks; 0 frees them.
+ */
+static int run_hold(const long *args)
+{
+	u64 want = (u64)args[0] << 20;
+	struct holder holder = { };
+	u32 random = 1, i;
+
+	free_held();
+	for (i = 0; holder.total < want; i++) {
+		u64 before = holder.total;
+
+		random = random * 1664525 + 1013904223;
+		holder.size = 16 << (random >> 16) % 9;
+		holder.size += (random >> 8) % holder.size;
+		bench_descend(2, i % 16, hold_one, &holder);
+		if (holder.total == before)
+			return -ENOMEM;
+		cond_resched();
+	}
+	bench_print("held_bytes: %llu", holder.total);
+	return 0;
+}
+
 /* ==== Probes: what others do at the same events ==== */
 
 enum probe_mode {
@@ -336,7 +397,14 @@ struct probe_cpu {
 	unsigned long ips[2][PROBE_DEPTH];
 };
 
+/*
+ * A handle's low bits are the number of a pool of four pages, whatever the
+ * kernel; they count up.
+ */
+enum { POOL_MASK = 0xffff, POOL_SIZE = 4 << PAGE_SHIFT };
+
 static enum probe_mode probe_mode;
+static u32 last_pool;
 static long probe_sample = 1;
 static DEFINE_PER_CPU(struct probe_cpu, probe_cpus);
 
@@ -350,6 +418,14 @@ static bool sampled(void)
 	return true;
 }
 
+static void save_stack(unsigned long *ips, unsigned int nr)
+{
+	depot_stack_handle_t handle;
+
+	handle = stack_depot_save(ips, nr, GFP_NOWAIT | __GFP_NOWARN);
+	last_pool = max_t(u32, last_pool, handle & POOL_MASK);
+}
+
 /* Storing may allocate pages; an event of the depot's own is left out. */
 static noinline void take_stack(void)
 {
@@ -361,7 +437,7 @@ static noinline void take_stack(void)
 
 		nr = stack_trace_save(ips, PROBE_DEPTH, 2);
 		if (probe_mode >= PROBE_DEPOT)
-			stack_depot_save(ips, nr, GFP_NOWAIT | __GFP_NOWARN);
+			save_stack(ips, nr);
 		cpu->busy--;
 	}
 }
@@ -439,6 +515,13 @@ static int run_probe(const long *args)
 	return probe_mode == PROBE_OFF ? 0 : hook();
 }
 
+/* depot: memory that the depot has taken for stacks, up to the last new one */
+static int run_depot(const long *args)
+{
+	bench_print("bytes: %lu", (unsigned long)last_pool * POOL_SIZE);
+	return 0;
+}
+
 /* ==== The clock ==== */
 
 /* clock: busy_ns doesn't run while the CPU is idle. */
@@ -471,6 +554,8 @@ static int run_calibrate(const long *args)
 static const struct bench_command own_commands[] = {
 	{ "calibrate", 0, run_calibrate },
 	{ "clock", 0, run_clock },
+	{ "depot", 0, run_depot },
+	{ "hold", 1, run_hold },
 	{ "pair", 2, run_pair },
 	{ "probe", 2, run_probe },
 	{ "stacks", 2, run_stacks },
@@ -620,6 +705,7 @@ static void __exit bench_load_exit(void)
 	debugfs_remove(file);
 	unhook();
 	free_kept();
+	free_held();
 }
 
 module_init(bench_load_init);

@@ -1,0 +1,17 @@
+# The kernel's own tracking of slab users, which a boot parameter switches on.
+# kernels: stock
+# mem: 1536
+# time: 600
+# append: slub_debug=U
+# modules: 9p 9pnet_virtio
+. /lib.sh
+need_module 9pnet_virtio 9p
+mount -t 9p -o trans=virtio,version=9p2000.L bench /mnt
+. /mnt/guest.sh
+
+set_up_work
+settle
+load bench_load
+warm_up
+result pair.slub "$(bench_value pair pair 16 3000)"
+work slub
