@@ -13,6 +13,7 @@
 #	# time: 60                   seconds, four times that on debug kernels
 #	# append: preempt=full       on the kernel's command line
 #	# modules: ext4 loop         stock modules, for need_module
+#	# qemu: -nic user            more arguments for QEMU
 #	# expect-splat: REGEX        a splat that must appear, and no other
 #	# ktap: yes                  KUnit's cases count on their own
 
@@ -171,6 +172,7 @@ tm_may()
 {
 	local error
 
+	# shellcheck disable=SC2116 # it is the file that may complain
 	error=$(echo "$*" 2>&1 >$TM/cmd) && return
 	case $error in
 	*"not supported"*) return 1 ;;
@@ -183,7 +185,7 @@ tm_state()
 	value $TM/state "$1"
 }
 
-# stacks LOG FRAMES FUNCTION... [-- OP]: `COUNT BYTES STACKS`, summed over the
+# of_site LOG FRAMES FUNCTION [OP]: `COUNT BYTES STACKS`, summed over the
 # stacks of the report that have one of tm's sites among their first FRAMES
 # frames, if the first such site is FUNCTION.
 of_site()

@@ -1,5 +1,5 @@
 # The guest comes up, and btlog loads and unloads.
-# kernels: all
+# kernels: stock
 . /lib.sh
 
 load_btlog

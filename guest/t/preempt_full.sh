@@ -1,0 +1,15 @@
+# The same with preempt=full: nested events, all contexts, unloading.
+# kernels: 6.1 6.12
+# time: 200
+# append: preempt=full
+. /lib.sh
+
+grep -q '(full)' /sys/kernel/debug/sched/preempt ||
+	die "the kernel isn't booted with preempt=full"
+for t in bt03_nested bt31_contexts bt16_concurrent bt34_unload report; do
+	echo "$t"
+	sh /t/$t.sh || die "$t"
+	for module in tm feed btlog; do
+		! is_loaded $module || rmmod $module
+	done
+done
