@@ -21,7 +21,7 @@ unload: ## unload it
 install: all ## install it for that kernel, under DESTDIR= if given
 	@release=$$(cat $(KDIR)/include/config/kernel.release) && \
 	install -vD -m 644 btlog.ko "$(DESTDIR)/lib/modules/$$release/updates/btlog.ko" && \
-	depmod $(if $(DESTDIR),-b "$(DESTDIR)") "$$release"
+	{ [ -n "$(DESTDIR)" ] || depmod "$$release"; }
 
 clean: ## remove what was built here; the cache of kernels stays
 	@rm -rf build

@@ -67,4 +67,5 @@ main()
 	locked "mod-$target" build "$cache/mod/$target" "$kdir" "$source" "$dest" "$@"
 }
 
-main "$@"
+# On one line: the script may be edited while it runs.
+main "$@"; exit

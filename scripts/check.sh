@@ -14,8 +14,9 @@ jobs=$JOBS
 
 results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
-trap 'trap - TERM; kill 0; exit 130' INT TERM
+trap 'stop_jobs; exit 130' INT TERM
 began=$SECONDS
+declare -A expected=()
 
 progress()
 {
@@ -41,15 +42,27 @@ is_debug()
 # A job that fails without saying what failed counts as one failure.
 job()
 {
-	local name=$1 out status=0
+	local name=$1 out pid status=0
 	out=$results/${name// /-}
 	shift
 
-	"$@" >"$out.part" 2>&1 </dev/null || status=$?
+	setsid "$@" >"$out.part" 2>&1 </dev/null &
+	pid=$!
+	trap 'kill -TERM -- -$pid; exit 1' TERM
+	wait $pid || status=$?
 	if [ $status != 0 ] && ! grep -q '^FAIL' "$out.part"; then
 		echo "FAIL $name: exit $status" >>"$out.part"
 	fi
 	mv "$out.part" "$out.done"
+}
+
+stop_jobs()
+{
+	local pid
+
+	for pid in $(jobs -rp); do
+		kill "$pid"
+	done
 }
 
 show_finished()
@@ -59,9 +72,21 @@ show_finished()
 	for f in "$results"/*.done; do
 		[ -e "$f" ] || continue
 		name=${f##*/}
+		add_missing "$f" "${name%.done}"
 		progress "$(summary "$f" "${name%.done}")"
 		cat "$f"
 		mv "$f" "${f%.done}.shown"
+	done
+}
+
+# Whatever becomes of a guest, each of its tests counts.
+add_missing()
+{
+	local t
+
+	for t in ${expected[$2]-}; do
+		grep -qE "^(PASS|FAIL|SKIP) guest [^ ]+ ${t}[ :]" "$1" ||
+			echo "FAIL guest ${2#guest-} $t (- s): no result" >>"$1"
 	done
 }
 
@@ -111,27 +136,38 @@ prepare()
 tests_of()
 {
 	case $what in
-	guest) if [ -n "${T:-}" ]; then
-		echo "$T"
-	else
-		"$top/scripts/guest.sh" -k "$1" -l | grep -vx kunit || true
-	fi ;;
+	guest) guest_tests "$1" ;;
 	kunit) ! is_debug "$1" || echo kunit ;;
 	torture) echo torture ;;
 	all) "$top/scripts/guest.sh" -k "$1" -l ;;
 	esac
 }
 
+# A test that is named runs on each kernel that is named, wanted or not.
+guest_tests()
+{
+	if [ -n "${T:-}" ] && [ -n "${K:-}" ]; then
+		echo "$T"
+	elif [ -n "${T:-}" ]; then
+		"$top/scripts/guest.sh" -k "$1" -l | grep -xF "${T// /$'\n'}" || true
+	else
+		"$top/scripts/guest.sh" -k "$1" -l | grep -vx kunit || true
+	fi
+}
+
+# The debug kernels are slow, so they begin.
 guests()
 {
 	local k
 	local -a tests
 
-	for k in $(kernels); do
+	for k in $(kernels | grep -E -- '-(kasan|kcsan|lockdep)$') \
+		$(kernels | grep -vE -- '-(kasan|kcsan|lockdep)$'); do
 		mapfile -t tests < <(tests_of "$k" | tr ' ' '\n')
 		if [ ${#tests[@]} = 0 ] || [ -e "$results/kernel-$k.shown" ]; then
 			continue
 		fi
+		expected["guest-$k"]=${tests[*]}
 		start "guest $k" env JOBS=1 "$top/scripts/guest.sh" -k "$k" "$@" "${tests[@]}"
 	done
 }
@@ -148,6 +184,7 @@ torture()
 main()
 {
 	what=${1:-all}
+	rm -rf "$top/build/log"
 	case $what in
 	lint)
 		progress "packages ..."
@@ -192,4 +229,5 @@ total()
 	[ "$failed" = 0 ] && [ "$passed" != 0 ]
 }
 
-main "$@"
+# On one line: the script may be edited while it runs.
+main "$@"; exit

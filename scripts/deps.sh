@@ -52,4 +52,5 @@ main()
 	locked deps install_missing $list
 }
 
-main "$@"
+# On one line: the script may be edited while it runs.
+main "$@"; exit

@@ -2,6 +2,9 @@
 # Shared by the scripts of this folder, which source it: where things are, how
 # to fail, how to wait for one another.
 
+# A failure inside of $(...) counts.
+shopt -s inherit_errexit
+
 # shellcheck disable=SC2034 # for those who source it
 top=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 : "${HOME:=/root}"
@@ -19,7 +22,8 @@ note()
 	echo "${0##*/}: $*" >&2
 }
 
-# locked NAME COMMAND...: runs COMMAND while no other script holds NAME.
+# locked NAME COMMAND...: runs COMMAND while no other script holds NAME. Where
+# COMMAND is a function that relies on `set -e`, no `||` may follow.
 locked()
 {
 	local name=$1
