@@ -44,6 +44,7 @@
 #include <linux/workqueue.h>
 
 #include "internal.h"
+#include "unwind.h"
 
 enum {
 	GRANULE_SIZE	= 64,
@@ -685,13 +686,26 @@ static btref_t refuse(enum btlog_reason reason)
 	return btref_reason(reason);
 }
 
+/* Is one of the first @nr frames the entry of an interrupt? */
+static bool has_interrupt(const u32 *frames, unsigned int nr)
+{
+	while (nr--)
+		if (unwind_role(image_address(frames[nr])) & UNWIND_CUT)
+			return true;
+	return false;
+}
+
+/*
+ * Is it btlog itself that allocates? Not if an interrupt does that came while
+ * btlog's code ran, which a stack that isn't cut shows below the interrupt.
+ */
 static bool has_own_frame(const struct stack_key *key)
 {
 	unsigned int i;
 
 	for (i = 0; i < key->nr; i++)
 		if (image_is_own(key->frames[i]))
-			return true;
+			return !in_nmi() && !has_interrupt(key->frames, i);
 	return false;
 }
 

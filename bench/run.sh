@@ -75,7 +75,7 @@ time_all()
 	local k failed=0
 
 	for k in "${kernels[@]}"; do
-		guest "$k" scale || failed=1
+		TCG_THREAD=multi guest "$k" scale || failed=1
 	done
 	return $failed
 }

@@ -14,8 +14,8 @@
 #   -v                               show the guest's console
 #
 # A TEST is a name, or a path with a slash; none means all that want KERNEL.
-# In the environment: ACCEL=tcg|kvm|auto, ICOUNT=1 for one CPU that counts
-# instructions, TIME_SCALE=N for N times the time limits, SUITE for the KUnit
+# In the environment: ACCEL=tcg|kvm|auto, TCG_THREAD=multi for CPUs that really
+# run at the same time, ICOUNT=1 for one CPU that counts instructions, TIME_SCALE=N for N times the time limits, SUITE for the KUnit
 # suites to judge.
 #
 # A test passes if its exit status came over the verdict port as 0 and the
@@ -285,6 +285,10 @@ patience()
 	! is_debug "$kernel" || echo watchdog_thresh=40 rcupdate.rcu_cpu_stall_timeout=80
 }
 
+# The emulated CPUs take turns in one thread. With a thread for each, QEMU 7.2 at
+# times executes code that another CPU has just replaced: kernels that patch
+# their text, as for tracepoints, die of a breakpoint that is gone.
+#
 # qemu IMAGE CPUS MEM APPEND ARGUMENT...
 qemu()
 {
@@ -294,7 +298,7 @@ qemu()
 
 	case $accel in
 	kvm) cpu=(-accel kvm -cpu host) ;;
-	*) cpu=(-accel "tcg,thread=multi" -cpu max) ;;
+	*) cpu=(-accel "tcg,thread=${TCG_THREAD:-single}" -cpu max) ;;
 	esac
 	if [ -n "${ICOUNT:-}" ]; then
 		cpu=(-accel tcg -cpu max -icount "shift=0")

@@ -231,6 +231,7 @@ struct text_range {
  * is one of these, is left out.
  */
 static const char * const large_callers[] = {
+	"__do_kmalloc_node",	/* where it isn't part of them */
 	"__kmalloc_noprof",
 	"__kmalloc_node_noprof",
 	"__kmalloc_node_track_caller_noprof",

@@ -1,6 +1,6 @@
 # References and records are misused and damaged in each way: the library says
 # so once, takes nothing new, keeps what it knows, and the machine lives.
-# kernels: 6.12-kasan 6.1-lockdep 6.12-rt-lockdep
+# kernels: 6.12-kasan 6.1-lockdep
 # time: 90
 # expect-splat: WARNING: .*\[btlog\]
 . /lib.sh

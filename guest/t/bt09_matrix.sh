@@ -1,7 +1,7 @@
 # BT-09: every way to allocate from the slab allocator, every legal way to free
 # it again, in every context: as many records as objects, of the right size, then
 # none.
-# kernels: stock 6.1-lockdep 6.12-rt-lockdep
+# kernels: stock 6.1-lockdep
 # time: 300
 . /lib.sh
 

@@ -36,7 +36,9 @@ tm free kmalloc C kfree task
 # Softirqs run on the way out of interrupts and in a thread of their own.
 tm alloc kmalloc C timer 2000
 set -- $(of_site cut 1 siteC)
-expect_eq "softirqs, cut" "$*" "2000 $((2000 * 64)) 1"
+expect_eq "softirqs, cut" "$1 $2" "2000 $((2000 * 64))"
+# run_timer_softirq() has a call for each of the CPU's timer wheels.
+expect_le "softirqs, stacks, cut" "$3" 2
 set -- $(of_site whole 1 siteC)
 expect_eq "softirqs, whole" "$1" 2000
 kill $!

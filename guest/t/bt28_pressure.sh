@@ -1,6 +1,6 @@
 # BT-28: recording goes on while memory runs out: processes come and go, files
 # fill memory, a hog is killed for want of it, the library grows meanwhile.
-# kernels: stock 6.1-lockdep 6.12-rt-lockdep
+# kernels: stock
 # mem: 512
 # time: 150
 . /lib.sh

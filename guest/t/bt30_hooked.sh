@@ -1,6 +1,6 @@
 # BT-30: btlog's own functions are traced while they run at full contention,
 # and so is what they call: nobody waits for anybody for ever.
-# kernels: stock 6.1-lockdep 6.12-rt-lockdep
+# kernels: stock 6.1-lockdep
 # time: 90
 . /lib.sh
 
@@ -22,7 +22,7 @@ done
 echo "r:bt30/ret_record btlog:btlog_record" >>$T/kprobe_events
 echo 1 >$T/events/bt30/enable
 
-tm pingpong 2 20000
+tm pingpong "$(nproc)" 20000
 i=0
 while [ $i -lt 40 ]; do
 	ls -l /proc/self/ >/dev/null

@@ -1,6 +1,6 @@
 # BT-31: events with preemption off, interrupts off or a raw lock held, in both
 # kinds of log, while somebody reads: right counts, and nothing that sleeps.
-# kernels: stock 6.1-lockdep 6.12-rt-lockdep
+# kernels: stock 6.1-lockdep
 # time: 120
 . /lib.sh
 

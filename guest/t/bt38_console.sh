@@ -1,6 +1,6 @@
 # BT-38: everything that btlog has to say is said while another CPU floods the
 # console, which allocates under its own lock.
-# kernels: stock 6.1-lockdep 6.12-rt-lockdep
+# kernels: stock 6.1-lockdep
 # time: 90
 . /lib.sh
 

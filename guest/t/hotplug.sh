@@ -1,5 +1,5 @@
 # CPUs come and go while events are recorded and read.
-# kernels: stock 6.1-lockdep 6.12-rt-lockdep
+# kernels: stock
 # time: 120
 . /lib.sh
 
