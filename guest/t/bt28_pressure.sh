@@ -1,8 +1,8 @@
 # BT-28: recording goes on while memory runs out: processes come and go, files
 # fill memory, a hog is killed for want of it, the library grows meanwhile.
 # kernels: stock
-# mem: 512
-# time: 150
+# mem: 384
+# time: 240
 . /lib.sh
 
 load_btlog
@@ -42,7 +42,7 @@ forks & a=$!
 grow & b=$!
 before=$(killed)
 tries=0
-while [ $tries -lt 12 ] && [ $(($(killed) - before)) -lt 3 ]; do
+while [ $tries -lt 12 ] && [ $(($(killed) - before)) -lt 1 ]; do
 	hog
 	cat $D/top >/dev/null
 	tries=$((tries + 1))
