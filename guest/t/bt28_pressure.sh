@@ -2,6 +2,7 @@
 # fill memory, a hog is killed for want of it, the library grows meanwhile.
 # kernels: stock
 # mem: 384
+# expect-splat: Call Trace:
 # time: 240
 . /lib.sh
 

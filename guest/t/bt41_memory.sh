@@ -27,7 +27,10 @@ tm alloc kmalloc P12 task 100000
 expect_ge "stacks with 100,000 objects" "$(value $D/library stacks)" 4096
 echo "library at load, with a log, with 100,000 objects: $at_load $at_start $(memory)"
 expect_le "library" "$(memory)" "$(value $D/library memory_limit_bytes)"
-expect_eq "of tm" "$(of_site a 1 siteP | cut -d' ' -f1)" 100000
+# Thousands of new stacks at once may find no room until the worker has run.
+not_kept=$(value $D/a/top not_kept_no_memory_count)
+expect_eq "of tm" "$(($(of_site a 1 siteP | cut -d' ' -f1) + ${not_kept:-0}))" 100000
+expect_le "without a stack" "${not_kept:-0}" 5000
 tm free kmalloc P kfree task
 
 few_stacks()
