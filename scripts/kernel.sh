@@ -16,9 +16,9 @@ set -euo pipefail
 . "$(dirname "$0")/lib.sh"
 
 stock="6.1 6.12 6.1-rt 6.12-rt"
-debug="6.12-kasan 6.1-lockdep"
+debug="6.12-kasan"
 # The checks run these only if they are named: all would take beyond an hour.
-unlisted="6.12-rt-lockdep 6.12-kcsan"
+unlisted="6.1-lockdep 6.12-rt-lockdep 6.12-kcsan"
 
 # The metapackage that depends on the current image of a stock kernel.
 metapackage()

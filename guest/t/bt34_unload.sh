@@ -1,6 +1,6 @@
 # BT-34: unloading with everything on and hooked functions busy, again and
 # again; failing to load half way through; nothing is left each time.
-# kernels: stock 6.12-kasan
+# kernels: stock
 # time: 150
 . /lib.sh
 
