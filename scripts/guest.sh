@@ -223,6 +223,8 @@ make_initrd()
 	add_stock_modules "$root" "$@"
 	add_programs "$root"
 	kernel_config >"$root/kernel.config"
+	# All of them, as some run others.
+	cp "$top"/guest/t/*.sh "$root/t/"
 	for t in "$@"; do
 		cp "$(path "$t")" "$root/t/$(basename "$t" .sh).sh"
 	done
