@@ -28,7 +28,7 @@ echo
 echo "What is outstanding, by bytes. The stack in front is where the most memory was"
 echo "taken that nobody gave back; count says how often, age_s for how long it lies there:"
 echo
-sed -n 1,30p $D/leaks/top
+awk 'BEGIN { RS = ""; ORS = "\n\n" } NR <= 4' $D/leaks/top
 echo
 
 unload_btlog

@@ -1,5 +1,5 @@
 # What is an event of the slab source and what is not; its caches by name.
-# kernels: stock 6.12-kasan
+# kernels: stock
 . /lib.sh
 
 load_btlog
