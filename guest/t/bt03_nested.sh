@@ -1,6 +1,6 @@
 # BT-03: what interrupts free is seen, also if they come while an event of the
 # same CPU is being recorded.
-# kernels: stock
+# kernels: 6.1 6.12
 # time: 120
 . /lib.sh
 

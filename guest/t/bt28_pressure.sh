@@ -1,6 +1,6 @@
 # BT-28: recording goes on while memory runs out: processes come and go, files
 # fill memory, a hog is killed for want of it, the library grows meanwhile.
-# kernels: stock
+# kernels: 6.1 6.12
 # mem: 384
 # expect-splat: Call Trace:
 # time: 240

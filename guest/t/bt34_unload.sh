@@ -1,11 +1,11 @@
 # BT-34: unloading with everything on and hooked functions busy, again and
 # again; failing to load half way through; nothing is left each time.
 # kernels: stock
-# time: 150
+# time: 240
 . /lib.sh
 
 T=/sys/kernel/tracing
-cycles=${CYCLES:-8}
+cycles=${CYCLES:-4}
 
 nothing_left()
 {
