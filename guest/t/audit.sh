@@ -1,7 +1,7 @@
 # The accuracy audit: after a mixed load, a log of all slab objects agrees with
 # the slab pages, object by object, in every cache. Then objects are allocated
 # and freed so that the log can't know, and just these are to be found.
-# kernels: stock
+# kernels: 6.1 6.12
 # mem: 768
 # time: 240
 # modules: virtio_pci virtio_net crc32c_generic loop ext4 dummy veth bridge

@@ -2,7 +2,7 @@
 # the kernel, and from here readers and writers of all files, some of them
 # killed, a module that is recorded and comes and goes, memory pressure and CPU
 # hotplug. In rounds, with btlog loaded anew and set up differently for each.
-# kernels: debug
+# kernels: none
 # cpus: 3
 # mem: 1024
 # time: 60
