@@ -169,12 +169,13 @@ static void wish_from_interrupts(struct kunit *test, unsigned int flags)
 	KUNIT_ASSERT_GT(test, soft_wish.trace.nr, 0);
 }
 
-/* Timers come from the local APIC, or as any device's interrupt. */
+/* Timers come from the local APIC or as a device's interrupt; then irq_work. */
 static bool ends_at_interrupt(struct wish *wish)
 {
 	unsigned int last = wish->trace.nr - 1;
 
 	return frame_is(wish, last, "asm_sysvec_apic_timer_interrupt") ||
+	       frame_is(wish, last, "asm_sysvec_irq_work") ||
 	       frame_is(wish, last, "asm_common_interrupt");
 }
 
