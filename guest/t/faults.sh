@@ -1,6 +1,6 @@
 # Allocations fail at random while btlog starts, grows, reports and stops: an
 # error each, or a report that is complete, and the next try works.
-# kernels: 6.12-kasan
+# kernels: none
 # time: 60
 . /lib.sh
 
