@@ -1,7 +1,7 @@
 # The same with preempt=full: nested events, all contexts, unloading.
 # kernels: 6.1 6.12
 # cpus: 4
-# time: 200
+# time: 400
 # append: preempt=full
 . /lib.sh
 
