@@ -385,7 +385,6 @@ struct btlog_store;
  * @store: R: the records; NULL while disabled
  * @source: M: what feeds it while enabled
  * @source_private: R, source: as the source likes
- * @source_list: source's mutex, R: entry in the source's list of logs
  * @cpu: A: counters and sampling state; since creation
  * @enabled_at: M: ktime_get_boottime_seconds() of the last enable
  * @files: M: debugfs: the log's directory
@@ -401,7 +400,6 @@ struct btlog {
 	struct btlog_store __rcu *store;
 	const struct btlog_source *source;
 	void *source_private;
-	struct list_head source_list;
 	struct btlog_cpu __percpu *cpu;
 	time64_t enabled_at;
 	struct dentry *files;

@@ -4,9 +4,8 @@
  *
  * A source hooks into the kernel, takes stacks with btref_get() and feeds the
  * logs that are attached to it through btlog_wants(), btlog_record() and
- * btlog_erase(). Its hooks exist only while a log is attached. It holds its own
- * list of attached logs (log->source_list, RCU) and may keep what it likes in
- * log->source_private.
+ * btlog_erase(). Its hooks exist only while a log is attached. It keeps its own
+ * list of attached logs and may have what it likes in log->source_private.
  */
 #ifndef BTLOG_SOURCE_H
 #define BTLOG_SOURCE_H
