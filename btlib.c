@@ -283,7 +283,7 @@ static struct bt_stack *dir_stack(unsigned long entry, u32 granule)
 }
 
 /* NULL if there can be no record; chains and lists may be damaged as well. */
-static struct bt_stack *stack_at(u32 granule)
+static __always_inline struct bt_stack *stack_at(u32 granule)
 {
 	u32 chunk = granule >> CHUNK_SHIFT;
 	unsigned long entry;
@@ -297,7 +297,8 @@ static struct bt_stack *stack_at(u32 granule)
 }
 
 /* The same for a granule out of a chain; left counts down to the end of it. */
-static struct bt_stack *chain_stack(u32 granule, unsigned int *left)
+static __always_inline struct bt_stack *chain_stack(u32 granule,
+						    unsigned int *left)
 {
 	struct bt_stack *s = (*left)-- ? stack_at(granule) : NULL;
 
@@ -447,10 +448,10 @@ static __always_inline u64 frame_pair(const u32 *frames)
 	return frames[0] | (u64)frames[1] << 32;
 }
 
+/* The upper half of a product depends on all of what was multiplied. */
 static __always_inline u64 mix(u64 hash, u64 word)
 {
-	hash = (hash ^ word) * GOLDEN_RATIO_64;
-	return hash ^ hash >> 32;
+	return (rol64(hash, 32) ^ word) * GOLDEN_RATIO_64;
 }
 
 /*
@@ -458,27 +459,31 @@ static __always_inline u64 mix(u64 hash, u64 word)
  * wanted is that chains are short, and one multiplication for two frames does
  * for that what the kernel's general hashes do with many more instructions.
  */
-static u32 hash_frames(const u32 *frames, unsigned int nr, u64 hash)
+static __always_inline u32 hash_frames(const u32 *frames, unsigned int nr,
+				       u64 hash)
 {
-	unsigned int i;
+	const u32 *last = frames + (nr & ~1U);
 
-	for (i = 0; i + 1 < nr; i += 2)
-		hash = mix(hash, frame_pair(frames + i));
-	return nr & 1 ? mix(hash, frames[nr - 1]) : hash;
+	for (; frames != last; frames += 2)
+		hash = mix(hash, frame_pair(frames));
+	if (nr & 1)
+		hash = mix(hash, *frames);
+	return hash >> 32;
 }
 
-static bool same_frames(const u32 *a, const u32 *b, unsigned int nr)
+static __always_inline bool same_frames(const u32 *a, const u32 *b,
+					unsigned int nr)
 {
-	unsigned int i;
+	const u32 *last = a + (nr & ~1U);
 
-	for (i = 0; i + 1 < nr; i += 2)
-		if (frame_pair(a + i) != frame_pair(b + i))
+	for (; a != last; a += 2, b += 2)
+		if (frame_pair(a) != frame_pair(b))
 			return false;
-	return !(nr & 1) || a[nr - 1] == b[nr - 1];
+	return !(nr & 1) || *a == *b;
 }
 
-static void make_key(struct stack_key *key, const u32 *frames, unsigned int nr,
-		     unsigned int flags)
+static __always_inline void make_key(struct stack_key *key, const u32 *frames,
+				     unsigned int nr, unsigned int flags)
 {
 	key->frames = frames;
 	key->nr = nr;
@@ -554,14 +559,16 @@ static u32 *slot_of(u32 bucket)
 	return &lib.segment[fls(bucket >> BASE_SHIFT)][bucket];
 }
 
-static bool same_stack(const struct bt_stack *s, const struct stack_key *key)
+static __always_inline bool same_stack(const struct bt_stack *s,
+				       const struct stack_key *key)
 {
 	return READ_ONCE(s->hash) == key->hash && s->nr == key->nr &&
 	       (s->flags & STACK_TRUNCATED) == key->flags &&
 	       same_frames(s->frames, key->frames, key->nr);
 }
 
-static u32 search_chain(u32 granule, const struct stack_key *key)
+static __always_inline u32 search_chain(u32 granule,
+					const struct stack_key *key)
 {
 	unsigned int left = CHAIN_MAX;
 
@@ -583,7 +590,7 @@ static u32 search_chain(u32 granule, const struct stack_key *key)
  * the bucket still is the right one afterwards: the acquire in search_chain()
  * orders a cut (split_bucket()) before the second look at "active".
  */
-static u32 lookup(const struct stack_key *key)
+static __always_inline u32 lookup(const struct stack_key *key)
 {
 	u32 bucket, now, granule;
 
@@ -829,22 +836,73 @@ void bt_context_leave(struct bt_context *ctx)
 }
 EXPORT_SYMBOL_FOR_TESTS(bt_context_leave);
 
-static btref_t take_current(unsigned long call_site, unsigned int depth,
-			    unsigned int flags)
+static btref_t intern_trace(const struct bt_trace *trace, unsigned int flags)
+{
+	if (trace->truncated)
+		flags |= BTREF_TRUNCATED;
+	return intern(trace->frames, trace->nr, flags);
+}
+
+/*
+ * The functions below are parts of btref_get(): @fp is its frame, @key what it
+ * was asked for.
+ */
+static btref_t capture(struct bt_context *ctx, const unsigned long *fp, u64 key)
+{
+	unsigned int flags = unwind_key_flags(key);
+	u32 generation = unwind_memo_generation();
+	btref_t ref;
+
+	if (!unwind_capture(ctx, unwind_key_call_site(key),
+			    unwind_key_depth(key), flags & BTREF_CUT_IRQ))
+		return btref_reason(BTR_NO_STACK);
+	ref = intern_trace(&ctx->trace, flags);
+	if (likely(btref_is_stack(ref)))
+		unwind_remember(fp, key, generation, ref);
+	return ref;
+}
+
+static noinline btref_t take_current(const unsigned long *fp, u64 key)
 {
 	struct bt_context *ctx = bt_context_enter();
-	btref_t ref = btref_reason(BTR_NO_STACK);
+	btref_t ref;
 
 	if (unlikely(!ctx))
 		return btref_reason(BTR_RECURSION);
-	depth = clamp_t(unsigned int, depth, 1, BTREF_MAX_FRAMES);
-	if (unwind_capture(ctx, call_site, depth, flags & BTREF_CUT_IRQ)) {
-		if (ctx->trace.truncated)
-			flags |= BTREF_TRUNCATED;
-		ref = intern(ctx->trace.frames, ctx->trace.nr, flags);
-	}
+	ref = capture(ctx, fp, key);
 	bt_context_leave(ctx);
 	return ref;
+}
+
+/* What was known again goes through the same comparison as what was walked. */
+static noinline btref_t verify(btref_t ref, const unsigned long *fp, u64 key)
+{
+	unsigned int flags = unwind_key_flags(key);
+	struct bt_context *ctx = bt_context_enter();
+	btref_t right;
+
+	if (!ctx)
+		return ref;
+	ctx->trace.nr = btref_decode(ref, ctx->trace.frames,
+				     &ctx->trace.truncated);
+	unwind_compare(ctx, fp[1], unwind_key_call_site(key),
+		       unwind_key_depth(key), flags & BTREF_CUT_IRQ);
+	right = intern_trace(&ctx->trace, flags);
+	bt_context_leave(ctx);
+	btref_put(ref);
+	return right;
+}
+
+/* 0: it isn't known, or not any more. */
+static __always_inline btref_t recall(const unsigned long *fp, u64 key)
+{
+	btref_t ref = unwind_recall(fp, key);
+	struct bt_stack *s;
+
+	if (!ref)
+		return 0;
+	s = stack_at(btref_granule(ref));
+	return likely(s && acquire(s)) ? ref : 0;
 }
 
 /* True: there is room now, until btlib_unuse(). */
@@ -854,15 +912,42 @@ static bool may_refill(btref_t ref, unsigned int flags)
 	       !(flags & BTREF_NOWAIT) && !btlib_use();
 }
 
-btref_t btref_get(unsigned long call_site, unsigned int depth,
-		  unsigned int flags)
+static noinline btref_t refill_and_take(const unsigned long *fp, u64 key)
 {
-	btref_t ref = take_current(call_site, depth, flags & ~BTREF_TRUNCATED);
+	btref_t ref;
 
-	if (may_refill(ref, flags)) {
-		ref = take_current(call_site, depth, flags & ~BTREF_TRUNCATED);
-		btlib_unuse();
-	}
+	preempt_disable();
+	ref = take_current(fp, key);
+	preempt_enable();
+	btlib_unuse();
+	return ref;
+}
+
+/*
+ * The memo knows a stack by its way from the frame of this function, which must
+ * have one of its own.
+ */
+noinline notrace btref_t btref_get(unsigned long call_site, unsigned int depth,
+				   unsigned int flags)
+{
+	const unsigned long *fp = __builtin_frame_address(0);
+	btref_t ref;
+	u64 key;
+
+	if (unlikely(depth - 1 >= BTREF_MAX_FRAMES))
+		depth = depth ? BTREF_MAX_FRAMES : 1;
+	key = unwind_key(call_site, depth, flags & ~BTREF_TRUNCATED);
+	preempt_disable();
+	ref = recall(fp, key);
+	if (unlikely(!ref))
+		ref = take_current(fp, key);
+	else if (unlikely(READ_ONCE(unwind_verify)))
+		ref = verify(ref, fp, key);
+	preempt_enable();
+	if (may_refill(ref, flags))
+		ref = refill_and_take(fp, key);
+	/* No call above is the last thing done: the frame must stay. */
+	barrier();
 	return ref;
 }
 EXPORT_SYMBOL_GPL(btref_get);
@@ -1215,7 +1300,7 @@ static void sweep_batch(struct bt_chunk *chunk, u32 from, u32 to, u32 step)
 
 static void sweep(void)
 {
-	u32 index, i;
+	u32 index, i, limbo = lib.nr_limbo;
 
 	for (index = 1; index < lib.dir_size; index++) {
 		struct bt_chunk *chunk = lib.chunks[index];
@@ -1229,6 +1314,9 @@ static void sweep(void)
 			sweep_batch(chunk, i, i + batch, step);
 		cond_resched();
 	}
+	/* Before their grace period begins, in advance_limbo(). */
+	if (lib.nr_limbo != limbo)
+		unwind_forget();
 }
 
 /* Returns the next one in limbo. */
@@ -1388,12 +1476,24 @@ int btlib_prepare(void)
 }
 EXPORT_SYMBOL_FOR_TESTS(btlib_prepare);
 
+static int make_memo(void)
+{
+	int err;
+
+	mutex_lock(&lib.worker_lock);
+	err = unwind_memo_init();
+	mutex_unlock(&lib.worker_lock);
+	return err;
+}
+
 int btlib_use(void)
 {
 	int err;
 
 	atomic_inc(&lib.users);
 	err = btlib_prepare();
+	if (!err)
+		err = make_memo();
 	if (err)
 		btlib_unuse();
 	else

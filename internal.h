@@ -187,6 +187,107 @@ void unwind_invalidate(void);
 bool unwind_capture(struct bt_context *ctx, unsigned long call_site,
 		    unsigned int depth, unsigned int flags);
 
+/*
+ * What is asked of btref_get(), in one word: the call site, whose upper bits are
+ * all alike, depth and flags.
+ */
+static inline u64 unwind_key(unsigned long call_site, unsigned int depth,
+			     unsigned int flags)
+{
+	return (u64)call_site << 16 | depth << 8 | flags;
+}
+
+static inline unsigned long unwind_key_call_site(u64 key)
+{
+	return (s64)key >> 16;
+}
+
+static inline unsigned int unwind_key_depth(u64 key)
+{
+	return (u8)(key >> 8);
+}
+
+static inline unsigned int unwind_key_flags(u64 key)
+{
+	return (u8)key;
+}
+
+#ifdef CONFIG_UNWINDER_ORC
+
+/**
+ * unwind_recall() - know a stack again that was taken before
+ * @fp: frame of the function whose caller is the innermost frame, or the first
+ *	before the call site
+ * @key: of unwind_key()
+ *
+ * Context: Any; preemption is off from here until the result isn't needed or is
+ * counted.
+ * Return: the stack's reference, which isn't counted and may be dead; 0: it
+ * has to be captured.
+ */
+btref_t unwind_recall(const unsigned long *fp, u64 key);
+
+/* Read before a stack is captured that is to be remembered. */
+u32 unwind_memo_generation(void);
+
+/**
+ * unwind_remember() - note a stack for unwind_recall(), if that is possible
+ * @fp: as there
+ * @key: as there
+ * @generation: of unwind_memo_generation(), before the capture
+ * @ref: what was captured
+ *
+ * Context: Any; preemption is off since before the capture.
+ */
+void unwind_remember(const unsigned long *fp, u64 key, u32 generation,
+		     btref_t ref);
+
+/**
+ * unwind_forget() - references are dead, or text came or went
+ *
+ * Context: Any, before the grace period after which they are used again.
+ */
+void unwind_forget(void);
+
+/* Make room to remember stacks. Context: process. Return: 0 or -ENOMEM. */
+int unwind_memo_init(void);
+
+/* Bytes for remembered stacks. */
+size_t unwind_memo_bytes(void);
+
+#else
+
+static inline btref_t unwind_recall(const unsigned long *fp, u64 key)
+{
+	return 0;
+}
+
+static inline u32 unwind_memo_generation(void)
+{
+	return 0;
+}
+
+static inline void unwind_remember(const unsigned long *fp, u64 key,
+				   u32 generation, btref_t ref)
+{
+}
+
+static inline void unwind_forget(void)
+{
+}
+
+static inline int unwind_memo_init(void)
+{
+	return 0;
+}
+
+static inline size_t unwind_memo_bytes(void)
+{
+	return 0;
+}
+
+#endif
+
 void unwind_show(struct seq_file *m);
 
 /* ==== btlib.c: the library ==== */

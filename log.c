@@ -27,6 +27,7 @@
 #include <linux/random.h>
 #include <linux/rcupdate.h>
 #include <linux/sched.h>
+#include <linux/seqlock.h>
 #include <linux/slab.h>
 #include <linux/sort.h>
 #include <linux/spinlock.h>
@@ -46,7 +47,7 @@ enum {
 	SAMPLE_DIGITS	= 10,		/* of INT_MAX */
 };
 
-/* Stands for a lock or a LOG slot that is taken; no reference has this value. */
+/* Stands for a LOG slot that is taken; no reference has this value. */
 #define BUSY U32_MAX
 
 /**
@@ -88,8 +89,9 @@ static_assert(sizeof(struct bt_record) == 32);
  * @oldest: S: + 1
  * @newest: S: + 1
  * @mask: I: of bucket numbers
- * @heads: S, read without it by btlog_erase(): chains, + 1
- * @records: S
+ * @removals: S: changes while a record is taken out of its chain
+ * @heads: S, read without it by find_unlocked(): chains, + 1
+ * @records: S, likewise
  */
 struct bt_shard {
 	raw_spinlock_t lock;
@@ -97,6 +99,7 @@ struct bt_shard {
 	u16 oldest;
 	u16 newest;
 	u32 mask;
+	seqcount_t removals;
 	u16 *heads;
 	struct bt_record *records;
 } ____cacheline_aligned_in_smp;
@@ -382,76 +385,107 @@ static __always_inline struct bt_shard *shard_of(struct btlog_store *store,
 	return &store->shards[(u64)hash >> store->shard_shift];
 }
 
-static u16 find_in_chain(struct bt_shard *shard, u32 hash, u64 addr, u16 **link)
+static __always_inline struct bt_record *record_at(const struct bt_shard *shard,
+						   u16 i)
+{
+	return shard->records + i - 1;
+}
+
+/* False: in NMI, and the lock is taken. */
+static __always_inline bool shard_lock(struct bt_shard *shard,
+				       unsigned long *flags)
+{
+	if (unlikely(in_nmi()))
+		return raw_spin_trylock_irqsave(&shard->lock, *flags);
+	raw_spin_lock_irqsave(&shard->lock, *flags);
+	return true;
+}
+
+static __always_inline void shard_unlock(struct bt_shard *shard,
+					 unsigned long flags)
+{
+	raw_spin_unlock_irqrestore(&shard->lock, flags);
+}
+
+static __always_inline u16 find_in_chain(struct bt_shard *shard, u32 hash,
+					 u64 addr, u16 **link)
 {
 	u16 i;
 
 	for (*link = &shard->heads[hash & shard->mask]; (i = **link);
-	     *link = &shard->records[i - 1].next)
-		if (shard->records[i - 1].not_addr == ~addr)
+	     *link = &record_at(shard, i)->next)
+		if (record_at(shard, i)->not_addr == ~addr)
 			break;
 	return i;
 }
 
-static void age_unlink(struct bt_shard *shard, struct bt_record *rec)
+static __always_inline void age_unlink(struct bt_shard *shard,
+				       struct bt_record *rec)
 {
-	if (rec->older)
-		shard->records[rec->older - 1].newer = rec->newer;
+	u16 older = rec->older, newer = rec->newer;
+
+	if (older)
+		record_at(shard, older)->newer = newer;
 	else
-		shard->oldest = rec->newer;
-	if (rec->newer)
-		shard->records[rec->newer - 1].older = rec->older;
+		shard->oldest = newer;
+	if (newer)
+		record_at(shard, newer)->older = older;
 	else
-		shard->newest = rec->older;
+		shard->newest = older;
 }
 
-static void age_append(struct bt_shard *shard, u16 i)
+static __always_inline void age_append(struct bt_shard *shard,
+				       struct bt_record *rec, u16 i)
 {
-	struct bt_record *rec = &shard->records[i - 1];
+	u16 newest = shard->newest;
 
-	rec->older = shard->newest;
+	rec->older = newest;
 	rec->newer = 0;
-	if (shard->newest)
-		shard->records[shard->newest - 1].newer = i;
+	if (newest)
+		record_at(shard, newest)->newer = i;
 	else
 		shard->oldest = i;
 	shard->newest = i;
 }
 
 /* Take a record out of chain and age list; its reference is the caller's. */
-static btref_t detach_record(struct bt_shard *shard, u16 i, u16 *link)
+static __always_inline btref_t detach_record(struct bt_shard *shard, u16 i,
+					     u16 *link)
 {
-	struct bt_record *rec = &shard->records[i - 1];
+	struct bt_record *rec = record_at(shard, i);
 	btref_t ref = rec->ref;
 
 	lockdep_assert_held(&shard->lock);
+	raw_write_seqcount_begin(&shard->removals);
 	WRITE_ONCE(*link, rec->next);
+	raw_write_seqcount_end(&shard->removals);
 	age_unlink(shard, rec);
 	rec->ref = 0;
 	return ref;
 }
 
-static btref_t detach_oldest(struct bt_shard *shard, u16 *i)
+static noinline btref_t detach_oldest(struct bt_shard *shard, u16 *i)
 {
-	u64 addr = ~shard->records[shard->oldest - 1].not_addr;
+	u64 addr = ~record_at(shard, shard->oldest)->not_addr;
 	u16 *link;
 
 	*i = find_in_chain(shard, hash_addr(addr), addr, &link);
 	return detach_record(shard, *i, link);
 }
 
-static void free_record(struct bt_shard *shard, u16 i)
+static __always_inline void free_record(struct bt_shard *shard, u16 i)
 {
-	shard->records[i - 1].next = shard->free;
+	record_at(shard, i)->next = shard->free;
 	shard->free = i;
 }
 
 /*
  * Returns the reference that had to go, 0 if none, and what to count it as.
  */
-static btref_t hash_insert(struct bt_shard *shard, u32 hash,
-			   const struct btlog_event *ev, btref_t ref,
-			   enum btlog_counter *gone)
+static __always_inline btref_t hash_insert(struct bt_shard *shard, u32 hash,
+					   const struct btlog_event *ev,
+					   btref_t ref,
+					   enum btlog_counter *gone)
 {
 	struct bt_record *rec;
 	btref_t old = 0;
@@ -464,39 +498,25 @@ static btref_t hash_insert(struct bt_shard *shard, u32 hash,
 		*gone = BTC_REPLACED;
 	} else if (likely(shard->free)) {
 		i = shard->free;
-		shard->free = shard->records[i - 1].next;
+		shard->free = record_at(shard, i)->next;
 	} else {
 		old = detach_oldest(shard, &i);
 		*gone = BTC_OVERWRITTEN;
 	}
-	rec = &shard->records[i - 1];
+	rec = record_at(shard, i);
 	fill_record(rec, ev);
 	rec->ref = ref;
 	link = &shard->heads[hash & shard->mask];
 	rec->next = *link;
-	WRITE_ONCE(*link, i);
-	age_append(shard, i);
+	/* Pairs with the address dependency in find_unlocked(). */
+	smp_store_release(link, i);
+	age_append(shard, rec, i);
 	return old;
 }
 
-/* As hash_insert(), but gives the new reference back if the lock is taken. */
-static btref_t hash_insert_nmi(struct bt_shard *shard, u32 hash,
-			       const struct btlog_event *ev, btref_t ref,
-			       enum btlog_counter *gone)
-{
-	btref_t old;
-
-	if (!raw_spin_trylock(&shard->lock)) {
-		*gone = BTC_REFUSED + BTR_NMI_BUSY;
-		return ref;
-	}
-	old = hash_insert(shard, hash, ev, ref, gone);
-	raw_spin_unlock(&shard->lock);
-	return old;
-}
-
-static void finish_record(struct btlog *log, const struct btlog_event *ev,
-			  btref_t old, enum btlog_counter gone)
+static __always_inline void finish_record(struct btlog *log,
+					  const struct btlog_event *ev,
+					  btref_t old, enum btlog_counter gone)
 {
 	if (likely(gone < BTC_REFUSED)) {
 		count(log, BTC_RECORDED);
@@ -517,69 +537,112 @@ static void hash_record(struct btlog *log, struct btlog_store *store,
 	unsigned long flags;
 	btref_t old;
 
-	if (unlikely(in_nmi())) {
-		old = hash_insert_nmi(shard, hash, ev, ref, &gone);
-	} else {
-		raw_spin_lock_irqsave(&shard->lock, flags);
+	if (likely(shard_lock(shard, &flags))) {
 		old = hash_insert(shard, hash, ev, ref, &gone);
-		raw_spin_unlock_irqrestore(&shard->lock, flags);
+		shard_unlock(shard, flags);
+	} else {
+		old = ref;
+		gone = BTC_REFUSED + BTR_NMI_BUSY;
 	}
 	finish_record(log, ev, old, gone);
 }
 
-static btref_t erase_locked(struct bt_shard *shard, u32 hash, u64 addr)
+/**
+ * struct bt_sight - what find_unlocked() saw
+ * @link: leads to the record; NULL: there is none
+ * @removals: the shard's, before
+ */
+struct bt_sight {
+	u16 *link;
+	unsigned int removals;
+};
+
+static __always_inline bool is_stale(const struct bt_shard *shard,
+				     struct bt_sight seen)
 {
+	return read_seqcount_retry(&shard->removals, seen.removals);
+}
+
+/*
+ * Look for an address without the lock. What was seen is only true if no record
+ * was removed meanwhile: who stood on it may have gone astray. New records are
+ * put at the head and lead nobody astray.
+ */
+static __always_inline struct bt_sight
+find_unlocked(struct bt_shard *shard, u32 hash, u64 addr)
+{
+	struct bt_sight seen = {
+		.link = &shard->heads[hash & shard->mask],
+		.removals = raw_seqcount_begin(&shard->removals),
+	};
+	u16 i;
+
+	while ((i = READ_ONCE(*seen.link))) {
+		struct bt_record *rec = record_at(shard, i);
+
+		if (READ_ONCE(rec->not_addr) == ~addr)
+			return seen;
+		seen.link = &rec->next;
+	}
+	seen.link = NULL;
+	return seen;
+}
+
+static __always_inline bool leads_to(const struct bt_shard *shard,
+				     const u16 *link, u64 addr)
+{
+	return link && *link && record_at(shard, *link)->not_addr == ~addr;
+}
+
+static __always_inline btref_t erase_locked(struct bt_shard *shard,
+					    struct bt_sight seen, u64 addr)
+{
+	u16 i, *link = seen.link;
 	btref_t ref;
-	u16 i, *link;
 
 	lockdep_assert_held(&shard->lock);
-	i = find_in_chain(shard, hash, addr, &link);
-	if (!i)
+	if (likely(!is_stale(shard, seen) && leads_to(shard, link, addr)))
+		i = *link;
+	else
+		i = find_in_chain(shard, hash_addr(addr), addr, &link);
+	if (unlikely(!i))
 		return 0;
 	ref = detach_record(shard, i, link);
 	free_record(shard, i);
 	return ref;
 }
 
-/* As erase_locked(), but BUSY if the lock is taken. */
-static btref_t erase_nmi(struct bt_shard *shard, u32 hash, u64 addr)
+static noinline void erase_seen(struct btlog *log, struct bt_shard *shard,
+				struct bt_sight seen, u64 addr)
 {
+	unsigned long flags;
 	btref_t ref;
 
-	if (!raw_spin_trylock(&shard->lock))
-		return BUSY;
-	ref = erase_locked(shard, hash, addr);
-	raw_spin_unlock(&shard->lock);
-	return ref;
+	if (unlikely(!shard_lock(shard, &flags))) {
+		count(log, BTC_ERASE_BUSY);
+		return;
+	}
+	ref = erase_locked(shard, seen, addr);
+	shard_unlock(shard, flags);
+	count(log, likely(ref) ? BTC_ERASED : BTC_UNTRACKED_FREE);
+	btref_put(ref);
 }
 
-static void hash_erase(struct btlog *log, struct btlog_store *store, u64 addr)
+/*
+ * Who frees an address owns it, and got it from whoever recorded it: nobody is
+ * about to record it. So most frees of what isn't in the log need no lock.
+ */
+static __always_inline void hash_erase(struct btlog *log,
+				       struct btlog_store *store, u64 addr)
 {
 	u32 hash = hash_addr(addr);
 	struct bt_shard *shard = shard_of(store, hash);
-	unsigned long flags;
-	btref_t ref = 0;
+	struct bt_sight seen = find_unlocked(shard, hash, addr);
 
-	/*
-	 * Who frees an address owns it, and got it from whoever recorded it: an
-	 * empty bucket can't be about to get this address.
-	 */
-	if (!READ_ONCE(shard->heads[hash & shard->mask]))
-		goto untracked;
-	if (unlikely(in_nmi())) {
-		ref = erase_nmi(shard, hash, addr);
-	} else {
-		raw_spin_lock_irqsave(&shard->lock, flags);
-		ref = erase_locked(shard, hash, addr);
-		raw_spin_unlock_irqrestore(&shard->lock, flags);
-	}
-	if (ref && likely(ref != BUSY)) {
-		count(log, BTC_ERASED);
-		btref_put(ref);
-		return;
-	}
-untracked:
-	count(log, ref ? BTC_ERASE_BUSY : BTC_UNTRACKED_FREE);
+	if (unlikely(seen.link || is_stale(shard, seen)))
+		erase_seen(log, shard, seen, addr);
+	else
+		count(log, BTC_UNTRACKED_FREE);
 }
 
 /* ==== LOG ==== */
@@ -695,6 +758,7 @@ static void init_shard(struct btlog_store *store, u32 nr, u32 buckets)
 	u32 i;
 
 	raw_spin_lock_init(&shard->lock);
+	seqcount_init(&shard->removals);
 	shard->mask = buckets - 1;
 	shard->heads = store->heads + (size_t)nr * buckets;
 	shard->records = store->records + (size_t)nr * store->per_shard;

@@ -61,6 +61,7 @@ atomic_t unwind_generation = ATOMIC_INIT(STEP_GENERATION);
 static const char * const counter_names[] = {
 	[UWC_REFERENCE]		= "stack_trace_save",
 	[UWC_CACHED]		= "cached",
+	[UWC_REMEMBERED]	= "remembered",
 	[UWC_NMI]		= "fallback_nmi",
 	[UWC_OFF_STACK]		= "fallback_off_stack",
 	[UWC_OTHER_TEXT]	= "fallback_other_text",
@@ -164,6 +165,7 @@ void unwind_invalidate(void)
 {
 	smp_mb__before_atomic(); /* pairs with the acquire of who decodes */
 	atomic_add(STEP_GENERATION, &unwind_generation);
+	unwind_forget();
 }
 
 /* ==== The reference ==== */
@@ -352,5 +354,6 @@ void unwind_cleanup(void)
 {
 	irq_work_sync(&mismatch.notify);
 	cancel_work_sync(&mismatch.work);
+	unwind_memo_exit();
 	unwind_cache_exit();
 }

@@ -4,10 +4,13 @@
  *
  *	unwind.c	the reference, where stacks start and end, verification
  *	unwind_cache.c	the frame cache: capture from steps decoded once
+ *	unwind_memo.c	whole stacks that were taken before
  *	unwind_step.c	how an unwinding step is decoded
  */
 #ifndef BTLOG_UNWIND_H
 #define BTLOG_UNWIND_H
+
+#include <linux/sched/task_stack.h>
 
 #include "internal.h"
 
@@ -35,6 +38,16 @@ enum unwind_role {
 	UNWIND_CUT	= 1 << 1,
 };
 
+/**
+ * struct unwind_stack - a stack in memory
+ * @lo: its beginning
+ * @hi: its end; NULL: there is none
+ */
+struct unwind_stack {
+	const unsigned long *lo;
+	const unsigned long *hi;
+};
+
 /* The roles of a return address. Context: any; preemption off. */
 unsigned int unwind_role(unsigned long ip);
 
@@ -42,6 +55,7 @@ unsigned int unwind_role(unsigned long ip);
  * enum unwind_counter - what is counted, per CPU
  * @UWC_REFERENCE: captures by the reference, as asked by capture=
  * @UWC_CACHED: captures by the frame cache
+ * @UWC_REMEMBERED: stacks that were known again as a whole
  * @UWC_NMI: captures that fell back to the reference: in an NMI
  * @UWC_OFF_STACK: not on the task's stack nor on the CPU's interrupt stack
  * @UWC_OTHER_TEXT: trampolines, BPF, freed text, steps that were not understood
@@ -56,6 +70,7 @@ unsigned int unwind_role(unsigned long ip);
 enum unwind_counter {
 	UWC_REFERENCE,
 	UWC_CACHED,
+	UWC_REMEMBERED,
 	UWC_NMI,
 	UWC_OFF_STACK,
 	UWC_OTHER_TEXT,
@@ -172,9 +187,42 @@ void unwind_compare(struct bt_context *ctx, unsigned long caller,
 		    unsigned long call_site, unsigned int depth,
 		    unsigned int flags);
 
+static __always_inline bool unwind_is_on(const struct unwind_stack *stack,
+					 const unsigned long *p)
+{
+	unsigned long lo = (unsigned long)stack->lo;
+
+	return (unsigned long)p - lo < (unsigned long)stack->hi - lo;
+}
+
+static __always_inline struct unwind_stack unwind_task_stack(void)
+{
+	const unsigned long *lo = task_stack_page(current);
+
+	return (struct unwind_stack){
+		.lo = lo,
+		.hi = lo + THREAD_SIZE / sizeof(*lo),
+	};
+}
+
 #ifdef CONFIG_UNWINDER_ORC
 
 void unwind_step_init(void);
+
+/* This CPU's, or none as long as nobody was seen on it. */
+struct unwind_stack unwind_irq_stack(void);
+
+/* The stack that @fp is on, or none. Context: any; preemption off. */
+static __always_inline struct unwind_stack
+unwind_stack_of(const unsigned long *fp)
+{
+	struct unwind_stack stack = unwind_task_stack();
+
+	return likely(unwind_is_on(&stack, fp)) ? stack : unwind_irq_stack();
+}
+
+/* The step of a return address, if it is cached. Context: preemption off. */
+const struct unwind_step *unwind_known_step(unsigned long ip);
 
 /**
  * unwind_decode() - find out the step from the frame of a return address
@@ -188,6 +236,7 @@ void unwind_decode(struct unwind_step *step, unsigned long ip, u32 generation);
 
 int unwind_cache_init(void);
 void unwind_cache_exit(void);
+void unwind_memo_exit(void);
 
 #else
 
@@ -197,6 +246,10 @@ static inline int unwind_cache_init(void)
 }
 
 static inline void unwind_cache_exit(void)
+{
+}
+
+static inline void unwind_memo_exit(void)
 {
 }
 

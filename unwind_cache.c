@@ -20,7 +20,6 @@
 #include <linux/module.h>
 #include <linux/moduleparam.h>
 #include <linux/preempt.h>
-#include <linux/sched/task_stack.h>
 #include <linux/vmalloc.h>
 #include <asm/unwind.h>
 
@@ -36,18 +35,18 @@ enum { CACHE_KB_MIN = 4, CACHE_KB_MAX = 4096 };
  * struct unwind_cpu - the cache of one CPU
  * @steps: I: the table
  * @nest: captures under way, one inside the other
- * @irq_stack: learnt when first met; its size is 0 until then
+ * @irq_stack: learnt when first met; @hi is NULL until then
  */
 struct unwind_cpu {
 	struct unwind_step *steps;
 	unsigned int nest;
-	struct bt_range irq_stack;
+	struct unwind_stack irq_stack;
 };
 
 static DEFINE_PER_CPU(struct unwind_cpu, unwind_cpu);
 
-/* Bits of the hash that are no index. */
-static unsigned int hash_shift __read_mostly;
+/* Bits of an address, times 4, that are the offset of its step in the table. */
+static u32 slot_mask __read_mostly;
 
 /**
  * struct place - a frame on the stack
@@ -64,12 +63,12 @@ struct place {
 /**
  * struct table - what a walk looks steps up in
  * @steps: this CPU's
- * @shift: hash_shift
+ * @mask: slot_mask
  * @generation: of steps that are valid
  */
 struct table {
 	struct unwind_step *steps;
-	unsigned int shift;
+	u32 mask;
 	u32 generation;
 };
 
@@ -77,8 +76,7 @@ struct table {
  * struct walk - a walk that isn't all plain steps
  * @table: likewise
  * @place: the frame that is next to be given out
- * @lo: beginning of the stack that it is on
- * @hi: end of that
+ * @stack: that it is on
  * @out: where the next frame number goes
  * @end: end of the room for them
  * @cut_irq: end at the entry of an interrupt
@@ -90,8 +88,7 @@ struct table {
 struct walk {
 	struct table table;
 	struct place place;
-	const unsigned long *lo;
-	const unsigned long *hi;
+	struct unwind_stack stack;
 	u32 *out;
 	u32 *end;
 	bool cut_irq;
@@ -107,19 +104,28 @@ static bool end_walk(struct walk *w, enum unwind_counter how)
 	return false;
 }
 
-static const unsigned long *task_stack(void)
+/* ==== Stacks ==== */
+
+/* Find out where this CPU's interrupt stack is, if we are on it. */
+static noinline void learn_irq_stack(struct unwind_stack *irq)
 {
-	return task_stack_page(current);
+	struct unwind_state state;
+
+	unwind_start(&state, current, NULL, NULL);
+	if (state.stack_info.type != STACK_TYPE_IRQ)
+		return;
+	irq->lo = state.stack_info.begin;
+	barrier();
+	irq->hi = state.stack_info.end;
 }
 
-static const unsigned long *task_stack_end(void)
+struct unwind_stack unwind_irq_stack(void)
 {
-	return task_stack_page(current) + THREAD_SIZE;
-}
+	struct unwind_stack *irq = this_cpu_ptr(&unwind_cpu.irq_stack);
 
-static __always_inline bool is_on(const void *p, const void *stack, size_t size)
-{
-	return (unsigned long)(p - stack) < size;
+	if (!irq->hi)
+		learn_irq_stack(irq);
+	return *irq;
 }
 
 /* ==== The table ==== */
@@ -128,16 +134,31 @@ static __always_inline struct table this_table(void)
 {
 	return (struct table){
 		.steps = this_cpu_read(unwind_cpu.steps),
-		.shift = hash_shift,
+		.mask = slot_mask,
 		/* Pairs with unwind_invalidate(). */
 		.generation = atomic_read_acquire(&unwind_generation),
 	};
 }
 
+/*
+ * Return addresses are hardly ever less than four bytes apart, as most calls are
+ * longer than that; from there on their low bits are as good as a hash's.
+ */
 static __always_inline struct unwind_step *slot(const struct table *t,
 						unsigned long ip)
 {
-	return &t->steps[(u32)ip * GOLDEN_RATIO_32 >> t->shift];
+	return (void *)t->steps + (ip * (sizeof(struct unwind_step) / 4) &
+				   t->mask);
+}
+
+/*
+ * The other place of a step. Without it two addresses of one stack that share a
+ * slot would drive each other out for ever.
+ */
+static __always_inline struct unwind_step *
+second_slot(const struct unwind_step *step)
+{
+	return (void *)((unsigned long)step ^ sizeof(*step));
 }
 
 /* The key of the step of @ip, with @tag: what is added to @ip. */
@@ -155,7 +176,25 @@ static bool is_known(const struct table *t, const struct unwind_step *step,
 	return !(differences & ~((u64)(STEP_GENERATION - 1) << 32));
 }
 
-static void fill(struct unwind_step *entry, const struct unwind_step *step)
+static __always_inline const struct unwind_step *
+known_step(const struct table *t, unsigned long ip)
+{
+	const struct unwind_step *step = slot(t, ip);
+
+	if (is_known(t, step, ip))
+		return step;
+	step = second_slot(step);
+	return is_known(t, step, ip) ? step : NULL;
+}
+
+const struct unwind_step *unwind_known_step(unsigned long ip)
+{
+	const struct table t = this_table();
+
+	return known_step(&t, ip);
+}
+
+static void put_step(struct unwind_step *entry, const struct unwind_step *step)
 {
 	WRITE_ONCE(entry->key, 0);
 	barrier();
@@ -166,14 +205,27 @@ static void fill(struct unwind_step *entry, const struct unwind_step *step)
 	WRITE_ONCE(entry->key, step->key);
 }
 
-static noinline const struct unwind_step *miss(struct walk *w,
-					       struct unwind_step *entry)
+static bool is_current(const struct table *t, const struct unwind_step *step)
+{
+	return !((step->tag ^ t->generation) & ~(STEP_GENERATION - 1));
+}
+
+static void fill(const struct table *t, const struct unwind_step *step)
+{
+	struct unwind_step *entry = slot(t, TEXT_BASE + step->ip);
+
+	if (is_current(t, entry))
+		put_step(second_slot(entry), entry);
+	put_step(entry, step);
+}
+
+static noinline const struct unwind_step *miss(struct walk *w)
 {
 	this_cpu_inc(unwind_counts[UWC_MISSES]);
 	unwind_decode(&w->step, w->place.ip, w->table.generation);
 	if (this_cpu_read(unwind_cpu.nest) == 1) {
 		this_cpu_inc(unwind_counts[UWC_FILLS]);
-		fill(entry, &w->step);
+		fill(&w->table, &w->step);
 	}
 	return &w->step;
 }
@@ -181,64 +233,123 @@ static noinline const struct unwind_step *miss(struct walk *w,
 /* The step of the walk's frame; NULL, and the end, if only the reference knows. */
 static const struct unwind_step *find_step(struct walk *w)
 {
-	struct unwind_step *entry = slot(&w->table, w->place.ip);
-	const struct unwind_step *step = entry;
+	const struct unwind_step *step = known_step(&w->table, w->place.ip);
 
-	if (!is_known(&w->table, entry, w->place.ip)) {
-		if (w->place.ip < TEXT_BASE)
-			goto other;
-		step = miss(w, entry);
-	}
-	if (step_kind(step) != STEP_OTHER)
+	if (!step && w->place.ip >= TEXT_BASE)
+		step = miss(w);
+	if (step && step_kind(step) != STEP_OTHER)
 		return step;
-other:
 	end_walk(w, UWC_OTHER_TEXT);
 	return NULL;
 }
 
-/* ==== Plain steps ==== */
+/* ==== Steps on one stack ==== */
 
-/* Where a plain step's caller is; the step's place must be on the stack. */
-static __always_inline void go_to_caller(struct place *p,
-					 const struct unwind_step *step)
+static __always_inline bool is_above(const struct place *p,
+				     const unsigned long *word,
+				     const unsigned long *hi)
 {
-	if (step->bp != STEP_SAME_BP)
-		p->bp = p->at + step->bp;
-	p->ip = READ_ONCE_NOCHECK(*p->at);
+	return word > p->at && word < hi && IS_ALIGNED((unsigned long)word, 8);
 }
 
 /*
- * Give frames out until a step isn't plain, or not known: returns where its
- * frame goes. This loop is the price of a capture. NULL: there is no room for
- * the next frame, which is plain.
+ * The caller's frame is found from the saved BP. False if a slot isn't where it
+ * must be; the place then is as it was.
  */
-static __always_inline u32 *plain_steps(const struct table *t, struct place *p,
-					const unsigned long *hi, u32 *out,
-					u32 *end)
+static noinline bool bp_step(struct place *p, const struct unwind_step *step,
+			     const unsigned long *hi)
+{
+	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*p->bp);
+	const unsigned long *ra = base + step->ra, *bp = ra + step->bp;
+
+	if (!is_above(p, base, hi) || !is_above(p, ra, hi))
+		return false;
+	if (step_kind(step) == STEP_BP_INDIRECT) {
+		bp = base + step->bp;
+		ra = (const unsigned long *)READ_ONCE_NOCHECK(*ra) - 1;
+		if (!is_above(p, bp, hi) || !is_above(p, ra, hi))
+			return false;
+	}
+	if (step->bp != STEP_SAME_BP)
+		p->bp = bp;
+	p->at = ra;
+	p->ip = READ_ONCE_NOCHECK(*ra);
+	return true;
+}
+
+/* To the caller of a frame whose step has the key that makes it plain. */
+static __always_inline bool plain_step(struct place *p,
+				       const struct unwind_step *step,
+				       const unsigned long *hi)
+{
+	const unsigned long *ra = p->at + step->ra;
+
+	if (unlikely(ra >= hi))
+		return false;
+	if (step->bp != STEP_SAME_BP)
+		p->bp = ra + step->bp;
+	p->at = ra;
+	p->ip = READ_ONCE_NOCHECK(*ra);
+	return true;
+}
+
+/*
+ * To the caller of a frame that isn't plain or not where it is looked for first;
+ * false if that isn't on the same stack.
+ */
+static __always_inline bool other_step(struct place *p,
+				       const struct unwind_step *step,
+				       const unsigned long *hi)
+{
+	struct place place = *p;
+
+	if (step_role(step) & UNWIND_CUT)
+		return false;
+	switch (step_kind(step)) {
+	case STEP_SP:
+		return plain_step(p, step, hi);
+	case STEP_BP:
+	case STEP_BP_INDIRECT:
+		if (!bp_step(&place, step, hi))
+			return false;
+		*p = place;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/*
+ * Give frames out until a step leaves the stack, or isn't known: returns where
+ * its frame goes. This loop is the price of a capture. NULL: there is no room
+ * for the next frame, which is known.
+ */
+static __always_inline u32 *give_out(const struct table *t, struct place *p,
+				     const unsigned long *hi, u32 *out,
+				     u32 *end)
 {
 	const u64 plain = key_of(t->generation | STEP_SP);
 
 	for (;;) {
 		const struct unwind_step *step = slot(t, p->ip);
 
-		if (unlikely(step->key != p->ip + plain))
-			return out;
-		if (unlikely(out == end))
-			return NULL;
-		p->at += step->ra;
-		if (unlikely(p->at >= hi)) {
-			p->at -= step->ra;
-			return out;
+		if (likely(step->key == p->ip + plain)) {
+			if (unlikely(out == end))
+				return NULL;
+			if (!plain_step(p, step, hi))
+				return out;
+		} else {
+			step = known_step(t, p->ip);
+			if (!step || out == end || !other_step(p, step, hi))
+				return out;
 		}
 		*out++ = step->frame;
-		go_to_caller(p, step);
 	}
 }
 
-/* Go to the frame @ip, if it is among the first ones, by plain steps. */
-static __always_inline bool plain_skip(const struct table *t, struct place *p,
-				       const unsigned long *hi,
-				       unsigned long ip)
+/* Go to the frame @ip, if it is among the first ones. */
+static __always_inline bool skip_to(const struct table *t, struct place *p,
+				    const unsigned long *hi, unsigned long ip)
 {
 	const u64 plain = key_of(t->generation | STEP_SP);
 	unsigned int n;
@@ -246,78 +357,54 @@ static __always_inline bool plain_skip(const struct table *t, struct place *p,
 	for (n = 1; p->ip != ip; n++) {
 		const struct unwind_step *step = slot(t, p->ip);
 
-		if (unlikely((step->key & ~((u64)STEP_LEAD << 32)) !=
-			     p->ip + plain))
-			return false;
 		if (unlikely(n == UNWIND_LEAD_MAX))
 			return false;
-		p->at += step->ra;
-		if (unlikely(p->at >= hi))
-			return false;
-		go_to_caller(p, step);
+		if (likely((step->key & ~((u64)STEP_LEAD << 32)) ==
+			   p->ip + plain)) {
+			if (!plain_step(p, step, hi))
+				return false;
+		} else {
+			step = known_step(t, p->ip);
+			if (!step || !other_step(p, step, hi))
+				return false;
+		}
 	}
 	return true;
 }
 
 /* ==== Other steps ==== */
 
-static bool is_on_stack(const struct walk *w, const unsigned long *p)
+static bool step_above(struct walk *w, const struct unwind_step *step,
+		       const unsigned long *base)
 {
-	return p > w->place.at && p < w->hi && IS_ALIGNED((unsigned long)p, 8);
-}
+	const unsigned long *ra = base + step->ra;
 
-/* The caller's return address is at @ra, its BP saved at @bp. */
-static bool step_to(struct walk *w, const struct unwind_step *step,
-		    const unsigned long *ra, const unsigned long *bp)
-{
-	if (!is_on_stack(w, ra))
+	if (!is_above(&w->place, ra, w->stack.hi))
 		return end_walk(w, UWC_BOUNDS);
 	if (step->bp != STEP_SAME_BP)
-		w->place.bp = bp;
+		w->place.bp = ra + step->bp;
 	w->place.ip = READ_ONCE_NOCHECK(*ra);
 	w->place.at = ra;
 	return true;
 }
 
-static bool step_above(struct walk *w, const struct unwind_step *step,
-		       const unsigned long *base)
-{
-	return step_to(w, step, base + step->ra, base + step->ra + step->bp);
-}
-
 static bool step_bp(struct walk *w, const struct unwind_step *step)
 {
-	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*w->place.bp);
-
-	if (!is_on_stack(w, base))
-		return end_walk(w, UWC_BOUNDS);
-	return step_above(w, step, base);
-}
-
-static bool step_bp_indirect(struct walk *w, const struct unwind_step *step)
-{
-	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*w->place.bp);
-	const unsigned long *caller;
-
-	if (!is_on_stack(w, base) || !is_on_stack(w, base + step->ra) ||
-	    !is_on_stack(w, base + step->bp))
-		return end_walk(w, UWC_BOUNDS);
-	caller = (void *)READ_ONCE_NOCHECK(base[step->ra]);
-	return step_to(w, step, caller - 1, base + step->bp);
+	return bp_step(&w->place, step, w->stack.hi) || end_walk(w, UWC_BOUNDS);
 }
 
 /* From the interrupt stack to the task's, where the interrupt came. */
 static bool step_sp_indirect(struct walk *w, const struct unwind_step *step)
 {
-	const unsigned long *base;
+	const unsigned long *slot = w->place.at + 1, *base;
+	const struct unwind_stack task = unwind_task_stack();
 
-	if (w->lo == task_stack() || !is_on_stack(w, w->place.at + 1))
+	if (unwind_is_on(&task, slot) || !unwind_is_on(&w->stack, slot))
 		return end_walk(w, UWC_BOUNDS);
-	base = (void *)READ_ONCE_NOCHECK(w->place.at[1]);
-	w->lo = task_stack();
-	w->hi = task_stack_end();
-	w->place.at = w->lo;
-	if (!is_on_stack(w, base))
+	base = (void *)READ_ONCE_NOCHECK(*slot);
+	w->stack = task;
+	w->place.at = task.lo;
+	if (!is_above(&w->place, base, task.hi))
 		return end_walk(w, UWC_BOUNDS);
 	return step_above(w, step, base);
 }
@@ -360,13 +447,13 @@ static bool cross(struct walk *w, struct unwind_state *state)
 
 static noinline bool step_interrupted(struct walk *w, const void *regs)
 {
-	bool on_task = w->lo == task_stack();
+	bool on_task = w->stack.lo == unwind_task_stack().lo;
 	struct unwind_state state = {
 		.task = current,
 		.stack_info = {
 			.type = on_task ? STACK_TYPE_TASK : STACK_TYPE_IRQ,
-			.begin = (unsigned long *)w->lo,
-			.end = (unsigned long *)w->hi,
+			.begin = (unsigned long *)w->stack.lo,
+			.end = (unsigned long *)w->stack.hi,
 		},
 		.stack_mask = BIT(STACK_TYPE_IRQ) |
 			      (on_task ? BIT(STACK_TYPE_TASK) : 0),
@@ -385,8 +472,8 @@ static noinline bool step_interrupted(struct walk *w, const void *regs)
 		.at = (unsigned long *)state.sp - 1,
 		.bp = &w->saved_bp,
 	};
-	w->lo = state.stack_info.begin;
-	w->hi = state.stack_info.end;
+	w->stack.lo = state.stack_info.begin;
+	w->stack.hi = state.stack_info.end;
 	return true;
 }
 
@@ -394,7 +481,7 @@ static bool step_regs(struct walk *w, const struct unwind_step *step)
 {
 	const struct pt_regs *regs = (const void *)(w->place.at + step->ra);
 
-	if ((void *)(regs + 1) > (void *)w->hi)
+	if ((void *)(regs + 1) > (void *)w->stack.hi)
 		return end_walk(w, UWC_BOUNDS);
 	if (user_mode((struct pt_regs *)regs))
 		return end_walk(w, UWC_CACHED);
@@ -407,11 +494,10 @@ static bool take_step(struct walk *w, const struct unwind_step *step)
 	case STEP_SP:
 		return step_above(w, step, w->place.at);
 	case STEP_BP:
+	case STEP_BP_INDIRECT:
 		return step_bp(w, step);
 	case STEP_SP_INDIRECT:
 		return step_sp_indirect(w, step);
-	case STEP_BP_INDIRECT:
-		return step_bp_indirect(w, step);
 	case STEP_REGS:
 		return step_regs(w, step);
 	case STEP_END:
@@ -424,36 +510,6 @@ static bool take_step(struct walk *w, const struct unwind_step *step)
 
 /* ==== A walk with other steps ==== */
 
-/* Find out where this CPU's interrupt stack is, if we are on it. */
-static noinline void learn_irq_stack(struct bt_range *irq)
-{
-	struct unwind_state state;
-
-	unwind_start(&state, current, NULL, NULL);
-	if (state.stack_info.type != STACK_TYPE_IRQ)
-		return;
-	irq->start = (unsigned long)state.stack_info.begin;
-	barrier();
-	irq->size = (unsigned long)state.stack_info.end - irq->start;
-}
-
-static bool find_stack(struct walk *w, const unsigned long *fp)
-{
-	struct bt_range *irq = this_cpu_ptr(&unwind_cpu.irq_stack);
-
-	w->lo = task_stack();
-	w->hi = task_stack_end();
-	if (is_on(fp, w->lo, THREAD_SIZE))
-		return true;
-	if (!irq->size)
-		learn_irq_stack(irq);
-	w->lo = (void *)irq->start;
-	w->hi = (void *)irq->start + irq->size;
-	if (is_on(fp, w->lo, irq->size))
-		return true;
-	return end_walk(w, UWC_OFF_STACK);
-}
-
 /* One leading frame; the frames that it gives out are overwritten later. */
 static bool leading_step(struct walk *w)
 {
@@ -463,7 +519,7 @@ static bool leading_step(struct walk *w)
 }
 
 /* Go to the frame that was asked for; false if it isn't among the first. */
-static bool skip_to(struct walk *w, unsigned long ip)
+static bool search_for(struct walk *w, unsigned long ip)
 {
 	while (w->place.ip != ip)
 		if (!leading_step(w))
@@ -494,10 +550,11 @@ static __always_inline struct place first_place(const unsigned long *fp)
 static bool begin(struct walk *w, const unsigned long *fp, u32 *frames)
 {
 	w->place = first_place(fp);
+	w->stack = unwind_stack_of(fp);
 	w->out = frames;
 	w->end = frames + UNWIND_LEAD_MAX;
 	w->how = UWC_CACHED;
-	return find_stack(w, fp);
+	return unwind_is_on(&w->stack, fp) || end_walk(w, UWC_OFF_STACK);
 }
 
 static bool find_start(struct walk *w, const unsigned long *fp,
@@ -507,7 +564,7 @@ static bool find_start(struct walk *w, const unsigned long *fp,
 		return false;
 	if (!call_site)
 		return skip_leading(w);
-	if (skip_to(w, call_site))
+	if (search_for(w, call_site))
 		return true;
 	return w->how == UWC_CACHED && begin(w, fp, frames) && skip_leading(w);
 }
@@ -526,7 +583,8 @@ static enum unwind_counter finish(struct walk *w, struct bt_trace *trace)
 	u32 *out;
 
 	do {
-		out = plain_steps(&w->table, &w->place, w->hi, w->out, w->end);
+		out = give_out(&w->table, &w->place, w->stack.hi, w->out,
+			       w->end);
 		w->out = out ?: w->end;
 	} while (out && any_step(w));
 	trace->nr = w->out - trace->frames;
@@ -554,7 +612,7 @@ walk_all(struct bt_context *ctx, const unsigned long *fp,
 	return finish(&w, trace);
 }
 
-/* The rest of a walk on the task's stack; frames go to @out. */
+/* The rest of a walk; frames go to @out. */
 static noinline enum unwind_counter
 walk_rest(struct bt_context *ctx, u32 *out, unsigned long ip,
 	  const unsigned long *at, const unsigned long *bp,
@@ -563,8 +621,7 @@ walk_rest(struct bt_context *ctx, u32 *out, unsigned long ip,
 	struct walk w = {
 		.table = this_table(),
 		.place = { .ip = ip, .at = at, .bp = bp },
-		.lo = task_stack(),
-		.hi = task_stack_end(),
+		.stack = unwind_stack_of(at),
 		.out = out,
 		.end = ctx->trace.frames + depth,
 		.cut_irq = flags & BTREF_CUT_IRQ,
@@ -577,25 +634,25 @@ walk_rest(struct bt_context *ctx, u32 *out, unsigned long ip,
 /* ==== Capture ==== */
 
 /*
- * The way of most stacks, and the price of an event: from the call site, by
- * plain steps, to the depth at which the stack is cut. Nothing here lives in
- * memory but the table and the stack. The first frame that isn't plain, or
- * not known, hands over to the functions above.
+ * The way of most stacks, and the price of an event: from the call site to the
+ * depth at which the stack is cut, all on one stack. Nothing here lives in
+ * memory but the table and the stack. The first frame that is of another kind,
+ * or not known, hands over to the functions above.
  */
 static __always_inline enum unwind_counter
-walk_plain(struct bt_context *ctx, const unsigned long *fp,
-	   unsigned long call_site, unsigned int depth, unsigned int flags)
+walk_fast(struct bt_context *ctx, const unsigned long *fp,
+	  unsigned long call_site, unsigned int depth, unsigned int flags)
 {
 	const struct table t = this_table();
-	const unsigned long *hi = task_stack_end();
+	const struct unwind_stack stack = unwind_stack_of(fp);
 	struct place p = first_place(fp);
 	u32 *out;
 
-	if (!call_site || unlikely(!is_on(fp, task_stack(), THREAD_SIZE)) ||
-	    !plain_skip(&t, &p, hi, call_site))
+	if (!call_site || unlikely(!unwind_is_on(&stack, fp)) ||
+	    !skip_to(&t, &p, stack.hi, call_site))
 		return walk_all(ctx, fp, call_site, depth, flags);
-	out = plain_steps(&t, &p, hi, ctx->trace.frames,
-			  ctx->trace.frames + depth);
+	out = give_out(&t, &p, stack.hi, ctx->trace.frames,
+		       ctx->trace.frames + depth);
 	if (out)
 		return walk_rest(ctx, out, p.ip, p.at, p.bp, depth, flags);
 	ctx->trace.nr = depth;
@@ -619,7 +676,7 @@ noinline notrace bool unwind_capture(struct bt_context *ctx,
 	} else if (likely(READ_ONCE(unwind_mode) == UNWIND_CACHED)) {
 		this_cpu_inc(unwind_cpu.nest);
 		barrier();
-		how = walk_plain(ctx, fp, call_site, depth, flags);
+		how = walk_fast(ctx, fp, call_site, depth, flags);
 		barrier();
 		this_cpu_dec(unwind_cpu.nest);
 	}
@@ -660,7 +717,7 @@ int unwind_cache_init(void)
 		       cache_kb, CACHE_KB_MIN, CACHE_KB_MAX);
 		return -ERANGE;
 	}
-	hash_shift = 32 - ilog2(size / sizeof(struct unwind_step));
+	slot_mask = size - sizeof(struct unwind_step);
 	unwind_step_init();
 	err = allocate(size);
 	if (err)

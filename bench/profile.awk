@@ -18,8 +18,8 @@ function symbol(pc,   lo, hi, mid) {
 	return known[pc] = name[lo]
 }
 
-# The next operation that is called again after others is another one: pairs
-# are made with several logs.
+# The same operation in another measurement is another one: pairs are made with
+# several logs.
 function keep(   s) {
 	if (op != last_op)
 		order[++nr_ops] = op
@@ -36,6 +36,8 @@ FILENAME == ARGV[1] {
 	name[nr] = $3
 	if ($4 ~ /^\[bench_/ && $3 ~ /^(pair|do_[a-z_]*)$/)
 		is_op[$1] = $3
+	if ($4 ~ /^\[bench_/ && $3 ~ /^(measure_pairs|bench_cost)$/)
+		begins[$1]
 	next
 }
 
@@ -47,6 +49,8 @@ match($0, /\[[0-9a-f]+\/[0-9a-f]+\//) {
 		keep()
 		op = ""
 	}
+	if (pc in begins)
+		last_op = ""
 	if (!op && pc in is_op) {
 		op = is_op[pc]
 		total = nr_seen = 0

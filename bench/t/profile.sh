@@ -1,5 +1,5 @@
 # Runs what bench/profile.sh watches instruction by instruction: first all of
-# it, to warm up, then a few rounds of each.
+# it, to warm up, then a few rounds of each, of which the last one counts.
 # kernels: stock
 # mem: 1024
 # time: 3000
@@ -36,12 +36,12 @@ watched records 2
 bench capture 16 16
 watched capture 16 2
 bench pair 16 20
-watched pair 16 2
+watched pair 16 6
 new_log always source=slab sample=bytes:512K
 for log in leaks events always; do
 	enable $log
 	bench pair 16 20
-	watched pair 16 2
+	watched pair 16 6
 	disable $log
 done
 ask_host end

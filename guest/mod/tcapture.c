@@ -52,19 +52,15 @@ struct descent {
 static noinline void capture(struct descent *d)
 {
 	u32 random = prandom_u32_state(&d->rnd);
-	struct bt_context *ctx = bt_context_enter();
 	unsigned long call_site = d->call_site;
+	btref_t ref;
 
-	if (!ctx) {
-		atomic64_inc(&refused);
-		return;
-	}
 	if (random & 0x100)
 		call_site = random & 0x200 ? 0 : NO_CALL_SITE;
-	unwind_capture(ctx, call_site, depths[random % ARRAY_SIZE(depths)],
-		       random & 0x400 ? BTREF_CUT_IRQ : 0);
-	bt_context_leave(ctx);
-	atomic64_inc(&captured);
+	ref = btref_get(call_site, depths[random % ARRAY_SIZE(depths)],
+			BTREF_NOWAIT | (random & 0x400 ? BTREF_CUT_IRQ : 0));
+	atomic64_inc(btref_is_stack(ref) ? &captured : &refused);
+	btref_put(ref);
 }
 
 static void dig(struct descent *d, unsigned int n);

@@ -20,6 +20,12 @@ library()
 	value "$D/library" "$1"
 }
 
+# Whole stacks and frames.
+from_caches()
+{
+	echo $(($(library captures_remembered) + $(library captures_cached)))
+}
+
 # --- What goes on beside the captures ---
 
 files_and_processes()
@@ -113,8 +119,9 @@ phase()
 
 	rm -f /tmp/stop
 	before_captures=$(library captures)
-	before_cached=$(library captures_cached)
+	before_cached=$(from_caches)
 	before_nmi=$(library captures_fallback_nmi)
+	before_misses=$(library frame_misses)
 	for actor; do
 		$actor &
 		actors="$actors $!"
@@ -126,8 +133,9 @@ phase()
 	rmmod tcapture
 	all=$(($(library captures) - before_captures))
 	nmis=$(($(library captures_fallback_nmi) - before_nmi))
-	cached=$(($(library captures_cached) - before_cached))
-	echo "$name: $all captures, $cached from the cache, $nmis in NMI"
+	cached=$(($(from_caches) - before_cached))
+	misses=$(($(library frame_misses) - before_misses))
+	echo "$name: $all captures, $cached from the caches, $nmis in NMI, $misses misses"
 	expect_eq "mismatches after $name" "$(library mismatches)" 0
 }
 
@@ -139,6 +147,8 @@ expect_eq "capture" "$(library capture)" cached
 
 phase quiet $((LENGTH / 2)) files_and_processes
 expect_le "fallbacks in 1000 captures" $(((all - nmis - cached) * 1000 / all)) 50
+# Frames that push each other out of the cache would miss in most captures.
+expect_le "misses in 1000 captures" $((misses * 1000 / all)) 50
 phase changing $((LENGTH - LENGTH / 2)) files_and_processes twins tracers \
 	kprobes bpf hotplug
 echo "twins: $(wc -l </tmp/twins) loads, $(sort -u /tmp/twins | wc -l) places"
