@@ -252,9 +252,6 @@ void unwind_forget(void);
 /* Make room to remember stacks. Context: process. Return: 0 or -ENOMEM. */
 int unwind_memo_init(void);
 
-/* Bytes for remembered stacks. */
-size_t unwind_memo_bytes(void);
-
 #else
 
 static inline btref_t unwind_recall(const unsigned long *fp, u64 key)
@@ -277,11 +274,6 @@ static inline void unwind_forget(void)
 }
 
 static inline int unwind_memo_init(void)
-{
-	return 0;
-}
-
-static inline size_t unwind_memo_bytes(void)
 {
 	return 0;
 }

@@ -307,7 +307,7 @@ noinline notrace bool unwind_capture(struct bt_context *ctx,
 
 /* ==== Statistics, start and end ==== */
 
-static u64 sum(enum unwind_counter i)
+u64 unwind_count(enum unwind_counter i)
 {
 	u64 total = 0;
 	int cpu;
@@ -316,11 +316,13 @@ static u64 sum(enum unwind_counter i)
 		total += READ_ONCE(per_cpu(unwind_counts, cpu)[i]);
 	return total;
 }
+EXPORT_SYMBOL_FOR_TESTS(unwind_count);
 
 static void show_counter(struct seq_file *m, const char *prefix,
 			 enum unwind_counter i)
 {
-	seq_printf(m, "%s%s: %llu\n", prefix, counter_names[i], sum(i));
+	seq_printf(m, "%s%s: %llu\n", prefix, counter_names[i],
+		   unwind_count(i));
 }
 
 void unwind_show(struct seq_file *m)
@@ -329,13 +331,15 @@ void unwind_show(struct seq_file *m)
 	unsigned int i;
 
 	for (i = 0; i < UWC_MISSES; i++)
-		captures += sum(i);
+		captures += unwind_count(i);
 	seq_printf(m, "capture: %s\n", mode_names[READ_ONCE(unwind_mode)]);
 	seq_printf(m, "captures: %llu\n", captures);
 	for (i = 0; i < UWC_MISSES; i++)
 		show_counter(m, "captures_", i);
 	for (i = UWC_MISSES; i < UWC_NR; i++)
 		show_counter(m, "", i);
+	seq_printf(m, "frame_cache_bytes: %zu\n", unwind_cache_bytes());
+	seq_printf(m, "stack_memo_bytes: %zu\n", unwind_memo_bytes());
 }
 
 int unwind_setup(void)

@@ -85,6 +85,9 @@ enum unwind_counter {
 
 DECLARE_PER_CPU(u64 [UWC_NR], unwind_counts);
 
+/* The sum over all CPUs. */
+u64 unwind_count(enum unwind_counter i);
+
 /* Changes by STEP_GENERATION whenever text has come or gone. */
 extern atomic_t unwind_generation;
 
@@ -236,6 +239,10 @@ void unwind_decode(struct unwind_step *step, unsigned long ip, u32 generation);
 
 int unwind_cache_init(void);
 void unwind_cache_exit(void);
+size_t unwind_cache_bytes(void);
+
+/* Bytes for remembered stacks. */
+size_t unwind_memo_bytes(void);
 void unwind_memo_exit(void);
 
 #else
@@ -247,6 +254,16 @@ static inline int unwind_cache_init(void)
 
 static inline void unwind_cache_exit(void)
 {
+}
+
+static inline size_t unwind_cache_bytes(void)
+{
+	return 0;
+}
+
+static inline size_t unwind_memo_bytes(void)
+{
+	return 0;
 }
 
 static inline void unwind_memo_exit(void)

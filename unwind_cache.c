@@ -734,3 +734,8 @@ void unwind_cache_exit(void)
 		per_cpu(unwind_cpu, cpu).steps = NULL;
 	}
 }
+
+size_t unwind_cache_bytes(void)
+{
+	return (size_t)num_possible_cpus() * cache_kb << 10;
+}

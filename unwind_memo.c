@@ -28,6 +28,7 @@
  * one of nested captures writes, and an entry is invalid meanwhile.
  */
 #include <linux/hash.h>
+#include <linux/module.h>
 #include <linux/percpu.h>
 #include <linux/preempt.h>
 #include <linux/vmalloc.h>
@@ -119,6 +120,7 @@ void unwind_forget(void)
 	smp_mb__before_atomic();
 	atomic_inc(&memo_generation);
 }
+EXPORT_SYMBOL_FOR_TESTS(unwind_forget);
 
 /* ==== Look-up ==== */
 

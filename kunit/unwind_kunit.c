@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * unwind_kunit.c - suite "btlog_unwind": where stacks start and end, and steps
+ * unwind_kunit.c - suite "btlog_unwind": where stacks start and end, steps, and
+ * whole stacks that are known again
  *
  * That the frame cache gives what the reference gives is tested in a guest, see
  * guest/t/capture_exact.sh; here it has to give what is known beforehand.
@@ -298,6 +299,123 @@ static void own_text_leads(struct kunit *test)
 	preempt_enable();
 }
 
+/* ==== Whole stacks ==== */
+
+#ifdef CONFIG_UNWINDER_ORC
+
+/* One call site for all ways that lead here. */
+static noinline btref_t get_here(void)
+{
+	btref_t ref = btref_get(_RET_IP_, 16, BTREF_NOWAIT | BTREF_CUT_IRQ);
+
+	barrier();
+	return ref;
+}
+
+static noinline btref_t common_way(void)
+{
+	btref_t ref = get_here();
+
+	barrier();
+	return ref;
+}
+
+static noinline btref_t left_way(void)
+{
+	btref_t ref = common_way();
+
+	barrier();
+	return ref;
+}
+
+static noinline btref_t right_way(void)
+{
+	btref_t ref = common_way();
+
+	barrier();
+	return ref;
+}
+
+/* From here on the CPU stays the same, and with it what is remembered. */
+static void begin_to_remember(struct kunit *test)
+{
+	WRITE_ONCE(unwind_mode, UNWIND_CACHED);
+	KUNIT_ASSERT_EQ(test, btlib_use(), 0);
+	migrate_disable();
+}
+
+static void end_to_remember(void)
+{
+	migrate_enable();
+	btlib_unuse();
+}
+
+static unsigned int remembered_in(btref_t (*way)(void))
+{
+	u64 before = unwind_count(UWC_REMEMBERED);
+
+	btref_put(way());
+	return unwind_count(UWC_REMEMBERED) - before;
+}
+
+/* One place in the code, so that all its stacks are the same. */
+static unsigned int remembered(btref_t (*way)(void), unsigned int rounds)
+{
+	unsigned int n = 0;
+
+	while (rounds--)
+		n += remembered_in(way);
+	return n;
+}
+
+static void known_again(struct kunit *test)
+{
+	begin_to_remember(test);
+	/* Seen, seen again and learnt, known; and whatever interrupts may do. */
+	KUNIT_EXPECT_GE(test, remembered(left_way, 1000), 900);
+	end_to_remember();
+}
+
+static void ways_are_told_apart(struct kunit *test)
+{
+	unsigned int i, known = 0;
+	u32 left[BTREF_MAX_FRAMES], right[BTREF_MAX_FRAMES];
+
+	begin_to_remember(test);
+	for (i = 0; i < 1000; i++) {
+		u64 before = unwind_count(UWC_REMEMBERED);
+		btref_t a = left_way(), b = right_way();
+
+		known += unwind_count(UWC_REMEMBERED) - before;
+		KUNIT_EXPECT_NE(test, a, b);
+		KUNIT_EXPECT_GT(test, btref_decode(a, left, NULL), 3);
+		KUNIT_EXPECT_GT(test, btref_decode(b, right, NULL), 3);
+		/* get_here() is left out: it begins in common_way(). */
+		KUNIT_EXPECT_EQ(test, left[0], right[0]);
+		KUNIT_EXPECT_NE(test, left[1], right[1]);
+		btref_put(a);
+		btref_put(b);
+	}
+	KUNIT_EXPECT_GE(test, known, 1800);
+	end_to_remember();
+}
+
+static void forgotten_when_stacks_die(struct kunit *test)
+{
+	unsigned int i, known = 0;
+
+	begin_to_remember(test);
+	remembered(right_way, 10);
+	for (i = 0; i < 100; i++) {
+		unwind_forget();
+		known += remembered(right_way, 1);
+	}
+	KUNIT_EXPECT_EQ(test, known, 0);
+	end_to_remember();
+}
+
+#endif
+
 static int unwind_suite_init(struct kunit *test)
 {
 	test->priv = (void *)(long)unwind_mode;
@@ -319,6 +437,11 @@ static struct kunit_case unwind_cases[] = {
 	KUNIT_CASE(steps_are_understood),
 	KUNIT_CASE(other_words_have_no_step),
 	KUNIT_CASE(own_text_leads),
+#ifdef CONFIG_UNWINDER_ORC
+	KUNIT_CASE(known_again),
+	KUNIT_CASE(ways_are_told_apart),
+	KUNIT_CASE(forgotten_when_stacks_die),
+#endif
 	{}
 };
 
