@@ -463,6 +463,7 @@ struct btlog_filter {
 	char module[64];
 };
 
+struct btlog_index;
 struct btlog_source;
 struct btlog_store;
 
@@ -476,6 +477,7 @@ struct btlog_store;
  * @set: M, changed while disabled only; the hot path reads it while enabled
  * @filter: M
  * @store: R: the records; NULL while disabled
+ * @index: R: its index if it is a HASH log's; else NULL
  * @source: M: what feeds it while enabled
  * @source_private: R, source: as the source likes
  * @cpu: A: counters and sampling state; since creation
@@ -491,6 +493,7 @@ struct btlog {
 	struct btlog_settings set;
 	struct btlog_filter filter;
 	struct btlog_store __rcu *store;
+	struct btlog_index __rcu *index;
 	const struct btlog_source *source;
 	void *source_private;
 	struct btlog_cpu __percpu *cpu;

@@ -20,7 +20,6 @@
  */
 #include <linux/cpumask.h>
 #include <linux/ctype.h>
-#include <linux/hash.h>
 #include <linux/jiffies.h>
 #include <linux/math64.h>
 #include <linux/mm.h>
@@ -34,6 +33,7 @@
 #include <linux/string.h>
 #include <linux/timekeeping.h>
 
+#include "log.h"
 #include "sources/source.h"
 
 enum {
@@ -88,44 +88,40 @@ static_assert(sizeof(struct bt_record) == 32);
  * @free: S: first free record, + 1
  * @oldest: S: + 1
  * @newest: S: + 1
- * @mask: I: of bucket numbers
  * @removals: S: changes while a record is taken out of its chain
- * @heads: S, read without it by find_unlocked(): chains, + 1
- * @records: S, likewise
+ * @records: S, read without it by find_unlocked()
  */
 struct bt_shard {
 	raw_spinlock_t lock;
 	u16 free;
 	u16 oldest;
 	u16 newest;
-	u32 mask;
 	seqcount_t removals;
-	u16 *heads;
 	struct bt_record *records;
 } ____cacheline_aligned_in_smp;
 
 /**
  * struct btlog_store - the records of an enabled log
+ * @index: HASH: where the chains begin
  * @type: I
- * @shard_shift: I: hash >> shard_shift is the shard
+ * @bucket_bits: I: HASH: log2 of the buckets of a shard
  * @nr_shards: I: HASH
  * @per_shard: I: records in each
  * @nr: I: records in all
  * @bytes: I: memory taken
  * @records: LOG: the ring; HASH: what the shards share out
- * @heads: HASH: likewise
  * @cursor: A: LOG: next position
  * @shards: HASH
  */
 struct btlog_store {
+	struct btlog_index index;
 	enum btlog_type type;
-	u32 shard_shift;
+	u32 bucket_bits;
 	u32 nr_shards;
 	u32 per_shard;
 	u32 nr;
 	size_t bytes;
 	struct bt_record *records;
-	u16 *heads;
 	atomic64_t cursor ____cacheline_aligned_in_smp;
 	struct bt_shard shards[];
 };
@@ -176,11 +172,6 @@ EXPORT_SYMBOL_GPL(btlog_reason_name);
 
 /* ==== Counting ==== */
 
-static __always_inline void count(struct btlog *log, enum btlog_counter counter)
-{
-	this_cpu_inc(log->cpu->counts[counter]);
-}
-
 u64 btlog_count(struct btlog *log, enum btlog_counter counter)
 {
 	u64 sum = 0;
@@ -207,13 +198,13 @@ EXPORT_SYMBOL_FOR_TESTS(btlog_outstanding);
 
 void btlog_refuse(struct btlog *log, enum btlog_reason reason)
 {
-	count(log, BTC_REFUSED + reason);
+	btlog_count_event(log, BTC_REFUSED + reason);
 }
 EXPORT_SYMBOL_GPL(btlog_refuse);
 
 void btlog_refuse_unseen(struct btlog *log, enum btlog_reason reason)
 {
-	count(log, BTC_SEEN);
+	btlog_count_event(log, BTC_SEEN);
 	btlog_refuse(log, reason);
 }
 EXPORT_SYMBOL_FOR_TESTS(btlog_refuse_unseen);
@@ -256,13 +247,10 @@ static long next_distance(struct btlog *log, struct btlog_cpu *cpu)
 	return 1 + ((u64)log->set.sample * draw_exponential(x) >> 16);
 }
 
-static bool sample_now(struct btlog *log, size_t size)
+void btlog_next_sample(struct btlog *log)
 {
-	long step = log->set.sample_bytes ? (long)size : 1;
 	struct btlog_cpu *cpu;
 
-	if (likely(this_cpu_sub_return(log->cpu->countdown, step) > 0))
-		return false;
 	preempt_disable();
 	cpu = this_cpu_ptr(log->cpu);
 	/* The next distance by bytes has no memory, by events it has. */
@@ -271,20 +259,14 @@ static bool sample_now(struct btlog *log, size_t size)
 	else
 		this_cpu_add(log->cpu->countdown, next_distance(log, cpu));
 	preempt_enable();
-	return true;
 }
 
 bool btlog_wants(struct btlog *log, size_t size)
 {
-	count(log, BTC_SEEN);
-	if (unlikely(!rcu_access_pointer(log->store))) {
-		btlog_refuse(log, BTR_DISABLED);
+	if (btlog_skips(log, size))
 		return false;
-	}
-	if (log->set.sample == 1 || sample_now(log, size))
-		return true;
-	btlog_refuse(log, BTR_SAMPLED_OUT);
-	return false;
+	btlog_drawn(log);
+	return true;
 }
 EXPORT_SYMBOL_GPL(btlog_wants);
 
@@ -374,15 +356,10 @@ static __always_inline btref_t ref_with_op(btref_t ref, u8 op)
 
 /* ==== HASH ==== */
 
-static __always_inline u32 hash_addr(u64 addr)
-{
-	return addr * GOLDEN_RATIO_64 >> 32;
-}
-
 static __always_inline struct bt_shard *shard_of(struct btlog_store *store,
-						 u32 hash)
+						 u32 bucket)
 {
-	return &store->shards[(u64)hash >> store->shard_shift];
+	return &store->shards[bucket >> store->bucket_bits];
 }
 
 static __always_inline struct bt_record *record_at(const struct bt_shard *shard,
@@ -407,13 +384,13 @@ static __always_inline void shard_unlock(struct bt_shard *shard,
 	raw_spin_unlock_irqrestore(&shard->lock, flags);
 }
 
-static __always_inline u16 find_in_chain(struct bt_shard *shard, u32 hash,
-					 u64 addr, u16 **link)
+/* *link: the head of the chain; becomes what leads to the record. */
+static __always_inline u16 find_in_chain(struct bt_shard *shard, u64 addr,
+					 u16 **link)
 {
 	u16 i;
 
-	for (*link = &shard->heads[hash & shard->mask]; (i = **link);
-	     *link = &record_at(shard, i)->next)
+	for (; (i = **link); *link = &record_at(shard, i)->next)
 		if (record_at(shard, i)->not_addr == ~addr)
 			break;
 	return i;
@@ -464,12 +441,13 @@ static __always_inline btref_t detach_record(struct bt_shard *shard, u16 i,
 	return ref;
 }
 
-static noinline btref_t detach_oldest(struct bt_shard *shard, u16 *i)
+static noinline btref_t detach_oldest(struct btlog_store *store,
+				      struct bt_shard *shard, u16 *i)
 {
 	u64 addr = ~record_at(shard, shard->oldest)->not_addr;
-	u16 *link;
+	u16 *link = &store->index.heads[btlog_bucket(&store->index, addr)];
 
-	*i = find_in_chain(shard, hash_addr(addr), addr, &link);
+	*i = find_in_chain(shard, addr, &link);
 	return detach_record(shard, *i, link);
 }
 
@@ -482,17 +460,18 @@ static __always_inline void free_record(struct bt_shard *shard, u16 i)
 /*
  * Returns the reference that had to go, 0 if none, and what to count it as.
  */
-static __always_inline btref_t hash_insert(struct bt_shard *shard, u32 hash,
+static __always_inline btref_t hash_insert(struct btlog_store *store,
+					   struct bt_shard *shard, u16 *head,
 					   const struct btlog_event *ev,
 					   btref_t ref,
 					   enum btlog_counter *gone)
 {
+	u16 i, *link = head;
 	struct bt_record *rec;
 	btref_t old = 0;
-	u16 i, *link;
 
 	lockdep_assert_held(&shard->lock);
-	i = find_in_chain(shard, hash, ev->addr, &link);
+	i = find_in_chain(shard, ev->addr, &link);
 	if (unlikely(i)) {
 		old = detach_record(shard, i, link);
 		*gone = BTC_REPLACED;
@@ -500,16 +479,15 @@ static __always_inline btref_t hash_insert(struct bt_shard *shard, u32 hash,
 		i = shard->free;
 		shard->free = record_at(shard, i)->next;
 	} else {
-		old = detach_oldest(shard, &i);
+		old = detach_oldest(store, shard, &i);
 		*gone = BTC_OVERWRITTEN;
 	}
 	rec = record_at(shard, i);
 	fill_record(rec, ev);
 	rec->ref = ref;
-	link = &shard->heads[hash & shard->mask];
-	rec->next = *link;
+	rec->next = *head;
 	/* Pairs with the address dependency in find_unlocked(). */
-	smp_store_release(link, i);
+	smp_store_release(head, i);
 	age_append(shard, rec, i);
 	return old;
 }
@@ -519,11 +497,11 @@ static __always_inline void finish_record(struct btlog *log,
 					  btref_t old, enum btlog_counter gone)
 {
 	if (likely(gone < BTC_REFUSED)) {
-		count(log, BTC_RECORDED);
+		btlog_count_event(log, BTC_RECORDED);
 		this_cpu_add(log->cpu->counts[BTC_RECORDED_BYTES], ev->size);
 	}
 	if (old) {
-		count(log, gone);
+		btlog_count_event(log, gone);
 		btref_put(old);
 	}
 }
@@ -532,13 +510,14 @@ static void hash_record(struct btlog *log, struct btlog_store *store,
 			const struct btlog_event *ev, btref_t ref)
 {
 	enum btlog_counter gone = BTC_REPLACED;
-	u32 hash = hash_addr(ev->addr);
-	struct bt_shard *shard = shard_of(store, hash);
+	u32 bucket = btlog_bucket(&store->index, ev->addr);
+	struct bt_shard *shard = shard_of(store, bucket);
 	unsigned long flags;
 	btref_t old;
 
 	if (likely(shard_lock(shard, &flags))) {
-		old = hash_insert(shard, hash, ev, ref, &gone);
+		old = hash_insert(store, shard, &store->index.heads[bucket],
+				  ev, ref, &gone);
 		shard_unlock(shard, flags);
 	} else {
 		old = ref;
@@ -569,10 +548,10 @@ static __always_inline bool is_stale(const struct bt_shard *shard,
  * put at the head and lead nobody astray.
  */
 static __always_inline struct bt_sight
-find_unlocked(struct bt_shard *shard, u32 hash, u64 addr)
+find_unlocked(struct bt_shard *shard, u16 *head, u64 addr)
 {
 	struct bt_sight seen = {
-		.link = &shard->heads[hash & shard->mask],
+		.link = head,
 		.removals = raw_seqcount_begin(&shard->removals),
 	};
 	u16 i;
@@ -594,17 +573,19 @@ static __always_inline bool leads_to(const struct bt_shard *shard,
 	return link && *link && record_at(shard, *link)->not_addr == ~addr;
 }
 
-static __always_inline btref_t erase_locked(struct bt_shard *shard,
+static __always_inline btref_t erase_locked(struct bt_shard *shard, u16 *head,
 					    struct bt_sight seen, u64 addr)
 {
 	u16 i, *link = seen.link;
 	btref_t ref;
 
 	lockdep_assert_held(&shard->lock);
-	if (likely(!is_stale(shard, seen) && leads_to(shard, link, addr)))
+	if (likely(!is_stale(shard, seen) && leads_to(shard, link, addr))) {
 		i = *link;
-	else
-		i = find_in_chain(shard, hash_addr(addr), addr, &link);
+	} else {
+		link = head;
+		i = find_in_chain(shard, addr, &link);
+	}
 	if (unlikely(!i))
 		return 0;
 	ref = detach_record(shard, i, link);
@@ -613,18 +594,18 @@ static __always_inline btref_t erase_locked(struct bt_shard *shard,
 }
 
 static noinline void erase_seen(struct btlog *log, struct bt_shard *shard,
-				struct bt_sight seen, u64 addr)
+				u16 *head, struct bt_sight seen, u64 addr)
 {
 	unsigned long flags;
 	btref_t ref;
 
 	if (unlikely(!shard_lock(shard, &flags))) {
-		count(log, BTC_ERASE_BUSY);
+		btlog_count_event(log, BTC_ERASE_BUSY);
 		return;
 	}
-	ref = erase_locked(shard, seen, addr);
+	ref = erase_locked(shard, head, seen, addr);
 	shard_unlock(shard, flags);
-	count(log, likely(ref) ? BTC_ERASED : BTC_UNTRACKED_FREE);
+	btlog_count_event(log, likely(ref) ? BTC_ERASED : BTC_UNTRACKED_FREE);
 	btref_put(ref);
 }
 
@@ -635,14 +616,15 @@ static noinline void erase_seen(struct btlog *log, struct bt_shard *shard,
 static __always_inline void hash_erase(struct btlog *log,
 				       struct btlog_store *store, u64 addr)
 {
-	u32 hash = hash_addr(addr);
-	struct bt_shard *shard = shard_of(store, hash);
-	struct bt_sight seen = find_unlocked(shard, hash, addr);
+	u32 bucket = btlog_bucket(&store->index, addr);
+	struct bt_shard *shard = shard_of(store, bucket);
+	u16 *head = &store->index.heads[bucket];
+	struct bt_sight seen = find_unlocked(shard, head, addr);
 
 	if (unlikely(seen.link || is_stale(shard, seen)))
-		erase_seen(log, shard, seen, addr);
+		erase_seen(log, shard, head, seen, addr);
 	else
-		count(log, BTC_UNTRACKED_FREE);
+		btlog_count_event(log, BTC_UNTRACKED_FREE);
 }
 
 /* ==== LOG ==== */
@@ -718,12 +700,13 @@ EXPORT_SYMBOL_GPL(btlog_record);
 
 void btlog_erase(struct btlog *log, u64 addr)
 {
-	struct btlog_store *store;
+	struct btlog_index *index;
 
 	preempt_disable();
-	store = rcu_dereference_sched(log->store);
-	if (likely(store && store->type == BTLOG_HASH))
-		hash_erase(log, store, addr);
+	index = rcu_dereference_sched(log->index);
+	if (likely(index))
+		hash_erase(log, container_of(index, struct btlog_store, index),
+			   addr);
 	preempt_enable();
 }
 EXPORT_SYMBOL_GPL(btlog_erase);
@@ -746,21 +729,18 @@ static void plan_shards(struct btlog_store *plan, u32 records)
 		nr = roundup_pow_of_two(min(nr, records / (SHARD_SPLIT / 2)));
 	}
 	plan->nr_shards = nr;
-	plan->shard_shift = 32 - ilog2(nr);
 	plan->per_shard = nr == 1 ? records :
 		with_slack(DIV_ROUND_UP(records, nr));
 	plan->nr = nr * plan->per_shard;
 }
 
-static void init_shard(struct btlog_store *store, u32 nr, u32 buckets)
+static void init_shard(struct btlog_store *store, u32 nr)
 {
 	struct bt_shard *shard = &store->shards[nr];
 	u32 i;
 
 	raw_spin_lock_init(&shard->lock);
 	seqcount_init(&shard->removals);
-	shard->mask = buckets - 1;
-	shard->heads = store->heads + (size_t)nr * buckets;
 	shard->records = store->records + (size_t)nr * store->per_shard;
 	for (i = store->per_shard; i; i--)
 		free_record(shard, i);
@@ -768,22 +748,27 @@ static void init_shard(struct btlog_store *store, u32 nr, u32 buckets)
 
 static bool init_hash(struct btlog_store *store)
 {
-	u32 buckets = rounddown_pow_of_two(store->per_shard), i;
-	size_t heads = (size_t)buckets * store->nr_shards;
+	struct btlog_index *index = &store->index;
+	size_t buckets;
+	u32 i;
 
-	store->heads = kvcalloc(heads, sizeof(*store->heads), GFP_KERNEL |
-				__GFP_NOWARN);
-	if (!store->heads)
+	/* One alone would be a shift by all bits. */
+	store->bucket_bits = max(ilog2(store->per_shard), 1);
+	buckets = (size_t)store->nr_shards << store->bucket_bits;
+	index->shift = 64 - ilog2(buckets);
+	index->heads = kvcalloc(buckets, sizeof(*index->heads),
+				GFP_KERNEL | __GFP_NOWARN);
+	if (!index->heads)
 		return false;
-	store->bytes += heads * sizeof(*store->heads);
+	store->bytes += buckets * sizeof(*index->heads);
 	for (i = 0; i < store->nr_shards; i++)
-		init_shard(store, i, buckets);
+		init_shard(store, i);
 	return true;
 }
 
 static void free_store(struct btlog_store *store)
 {
-	kvfree(store->heads);
+	kvfree(store->index.heads);
 	kvfree(store->records);
 	kvfree(store);
 }
@@ -817,7 +802,7 @@ static void drain_store(struct btlog *log, struct btlog_store *store)
 
 	for (i = 0; i < store->nr; i++) {
 		if (store->records[i].ref) {
-			count(log, BTC_CLEARED);
+			btlog_count_event(log, BTC_CLEARED);
 			btref_put(store->records[i].ref);
 		}
 		if (i % 1024 == 0)
@@ -828,8 +813,8 @@ static void drain_store(struct btlog *log, struct btlog_store *store)
 
 /* ==== Clearing ==== */
 
-static unsigned int pop_oldest(struct btlog *log, struct bt_shard *shard,
-			       unsigned int n)
+static unsigned int pop_oldest(struct btlog *log, struct btlog_store *store,
+			       struct bt_shard *shard, unsigned int n)
 {
 	btref_t refs[READ_BATCH];
 	unsigned long flags;
@@ -839,12 +824,12 @@ static unsigned int pop_oldest(struct btlog *log, struct bt_shard *shard,
 	n = min_t(unsigned int, n, READ_BATCH);
 	raw_spin_lock_irqsave(&shard->lock, flags);
 	for (got = 0; got < n && shard->oldest; got++) {
-		refs[got] = detach_oldest(shard, &rec);
+		refs[got] = detach_oldest(store, shard, &rec);
 		free_record(shard, rec);
 	}
 	raw_spin_unlock_irqrestore(&shard->lock, flags);
 	for (i = 0; i < got; i++) {
-		count(log, BTC_CLEARED);
+		btlog_count_event(log, BTC_CLEARED);
 		btref_put(refs[i]);
 	}
 	return got;
@@ -858,7 +843,8 @@ static void clear_hash(struct btlog *log, struct btlog_store *store)
 		unsigned int left = store->per_shard, got;
 
 		/* No more than there can be, else new ones keep us here. */
-		while (left && (got = pop_oldest(log, &store->shards[i], left))) {
+		while (left && (got = pop_oldest(log, store, &store->shards[i],
+						 left))) {
 			left -= got;
 			cond_resched();
 		}
@@ -874,7 +860,7 @@ static void clear_ring(struct btlog *log, struct btlog_store *store)
 		btref_t ref = READ_ONCE(*slot);
 
 		if (ref && ref != BUSY && cmpxchg(slot, ref, 0) == ref) {
-			count(log, BTC_CLEARED);
+			btlog_count_event(log, BTC_CLEARED);
 			btref_put(ref);
 		}
 		if (i % 1024 == 0)
@@ -1240,6 +1226,7 @@ static void take_store_down(struct btlog *log)
 {
 	struct btlog_store *store;
 
+	RCU_INIT_POINTER(log->index, NULL);
 	store = rcu_replace_pointer(log->store, NULL,
 				    lockdep_is_held(&log->lock));
 	synchronize_rcu();
@@ -1270,6 +1257,8 @@ static int enable_locked(struct btlog *log)
 	start_sampling(log);
 	log->enabled_at = ktime_get_boottime_seconds();
 	rcu_assign_pointer(log->store, store);
+	if (store->type == BTLOG_HASH)
+		rcu_assign_pointer(log->index, &store->index);
 	err = attach_source(log);
 	if (err)
 		take_store_down(log);

@@ -68,8 +68,8 @@ struct memo_part {
  * @key: what it was asked for by; 0: invalid
  * @generation: of memo_generation
  * @ref: not counted
- * @candidates: stacks that were taken instead, see is_due(); not this entry's
- *	but its set's
+ * @candidates: stacks that were taken instead, see is_due(); all of a set's
+ *	entries' together
  * @nr_parts: in use
  * @to_user: the last frame is where user space was left
  * @regs: its registers, in words above the last origin
@@ -96,12 +96,12 @@ static_assert(sizeof(struct memo) == MEMO_SIZE);
 /**
  * struct memo_cpu - what one CPU remembers
  * @memos: I: table of entries
- * @victim: way that gives place next
+ * @turn: whose turn it is to give place, counting on
  * @nest: look-ups and fillings under way, one inside the other
  */
 struct memo_cpu {
 	struct memo *memos;
-	unsigned int victim;
+	unsigned int turn;
 	unsigned int nest;
 };
 
@@ -424,20 +424,25 @@ static bool learn(struct memo *m, const unsigned long *fp, u64 key)
 	       learn_frames(&l, unwind_key_depth(key), unwind_key_flags(key));
 }
 
+static unsigned int next_turn(void)
+{
+	return this_cpu_inc_return(memo_cpu.turn);
+}
+
 /*
  * Learning costs as much as a walk, so it is not for what comes only once. A
- * stack is due if it is still a candidate when it comes again; the stacks of a
- * set share its candidates out by their references.
+ * stack is due if it is still a candidate of its set when it comes again. As
+ * candidates replace each other in turn, those that alternate are learnt too.
  */
 static bool is_due(struct memo *set, btref_t ref)
 {
-	u32 hash = hash_32(ref, 8);
-	btref_t *candidate = &set[hash % NR_WAYS].
-			     candidates[hash / NR_WAYS % NR_CANDIDATES];
+	unsigned int i;
 
-	if (*candidate == ref)
-		return true;
-	*candidate = ref;
+	for (i = 0; i < NR_WAYS * NR_CANDIDATES; i++)
+		if (set[i % NR_WAYS].candidates[i / NR_WAYS] == ref)
+			return true;
+	i = next_turn();
+	set[i % NR_WAYS].candidates[i / NR_WAYS % NR_CANDIDATES] = ref;
 	return false;
 }
 
@@ -448,7 +453,7 @@ static struct memo *choose_way(struct memo *set, u32 generation)
 	for (i = 0; i < NR_WAYS; i++)
 		if (!set[i].key || set[i].generation != generation)
 			return &set[i];
-	return &set[this_cpu_inc_return(memo_cpu.victim) % NR_WAYS];
+	return &set[next_turn() % NR_WAYS];
 }
 
 static void remember(struct memo *set, const unsigned long *fp, u64 key,

@@ -24,22 +24,32 @@ monitor()
 	echo "$*" >"$work/monitor.in"
 }
 
-# The guest asks by making a file and waits until it is gone.
+answer()
+{
+	case $1 in
+	watch)
+		monitor "logfile $work/trace"
+		monitor "singlestep on"
+		monitor "log exec,nochain"
+		;;
+	rest)
+		monitor "log none"
+		monitor "singlestep off"
+		;;
+	esac
+}
+
+# The guest asks by a word in a file and waits until the file is empty.
 serve()
 {
+	local word
+
 	while kill -0 "$guest" 2>/dev/null; do
-		if [ -e "$work/share/watch" ]; then
-			monitor "logfile $work/trace"
-			monitor "singlestep on"
-			monitor "log exec,nochain"
-			rm "$work/share/watch"
-		elif [ -e "$work/share/rest" ]; then
-			monitor "log none"
-			monitor "singlestep off"
-			rm "$work/share/rest"
-		elif [ -e "$work/share/end" ]; then
-			rm "$work/share/end"
-			return
+		word=$(cat "$work/share/ask")
+		if [ -n "$word" ]; then
+			answer "$word"
+			: >"$work/share/ask"
+			[ "$word" != end ] || return 0
 		fi
 		sleep 0.1
 	done
@@ -50,6 +60,7 @@ serve()
 start_guest()
 {
 	mkdir -p "$work/share"
+	: >"$work/share/ask"
 	cp "$top/bench/guest.sh" "$work/share/"
 	mkfifo "$work/monitor.in" "$work/monitor.out"
 	ICOUNT=1 "$top/scripts/guest.sh" -k "$kernel" \

@@ -32,6 +32,7 @@
 #include <linux/tracepoint.h>
 #include <trace/events/kmem.h>
 
+#include "../log.h"
 #include "slab.h"
 #include "source.h"
 
@@ -54,17 +55,18 @@ struct slab_log {
 	struct slab_filter filter;
 };
 
+/* Of an object whose cache is looked up if it matters. */
+#define UNKNOWN_CACHE ((const struct kmem_cache *)ERR_PTR(-ENODATA))
+
 /**
  * struct slab_object - what an event is about
  * @ptr: the object
- * @cache: its cache, if @has_cache; else to be looked up if it matters
- * @has_cache: constant wherever this is inlined
+ * @cache: its cache, or UNKNOWN_CACHE
  * @call_site: who allocated or freed it
  */
 struct slab_object {
 	const void *ptr;
 	const struct kmem_cache *cache;
-	bool has_cache;
 	unsigned long call_site;
 };
 
@@ -93,7 +95,7 @@ static_assert(ARRAY_SIZE(counter_names) == COUNT_NR);
 
 static DEFINE_MUTEX(slab_logs_lock);
 static LIST_HEAD(slab_logs);			/* slab_logs_lock, R */
-static unsigned int event_logs;			/* slab_logs_lock: not hash */
+static struct slab_log __rcu *sole_log;		/* slab_logs_lock: see choose_sole() */
 static DEFINE_PER_CPU(u64, counts[COUNT_NR]);
 
 /* ==== Events ==== */
@@ -101,7 +103,8 @@ static DEFINE_PER_CPU(u64, counts[COUNT_NR]);
 static __always_inline const struct kmem_cache *
 cache_of(const struct slab_object *object)
 {
-	return object->has_cache ? object->cache : slab_cache_of(object->ptr);
+	return object->cache == UNKNOWN_CACHE ? slab_cache_of(object->ptr) :
+						object->cache;
 }
 
 static __always_inline bool passes(const struct slab_log *log,
@@ -131,29 +134,31 @@ static void finish(struct btlog *log, const struct btlog_event *event,
 }
 
 /*
- * @log, which wants the event, and those after it that do. A record is made
- * when the next log was asked, so that the stack can be retained for that one
- * while the reference is still owned.
+ * @log, which doesn't skip the event, and those after it that want it. A record
+ * is made when the next log was asked, so that the stack can be retained for
+ * that one while the reference is still owned.
  */
-static noinline void record_from(const struct slab_log *log,
-				 const void *ptr, const struct kmem_cache *cache,
-				 size_t size, unsigned long call_site,
-				 enum btlog_op op)
+static noinline void record_from(const struct slab_log *log, const void *ptr,
+				 const struct kmem_cache *cache, size_t size,
+				 unsigned long call_site, enum btlog_op op)
 {
+	const struct slab_object object = { ptr, cache, call_site };
 	const struct btlog_event event = {
 		.addr = (unsigned long)ptr,
 		.size = size,
 		.op = op,
-		.tag = slab_tag(cache),
+		.tag = slab_tag(cache_of(&object)),
 	};
 	btref_t ref = capture(log, call_site), next;
 	const struct slab_log *other = log;
 
+	btlog_drawn(log->log);
 	list_for_each_entry_continue_rcu(other, &slab_logs, list) {
 		if ((op == BTLOG_OP_FREE && other->hash) ||
 		    !slab_filter_wants(&other->filter, event.tag) ||
-		    !btlog_wants(other->log, size))
+		    btlog_skips(other->log, size))
 			continue;
+		btlog_drawn(other->log);
 		if (same_stack(log, other))
 			next = btref_retain(ref);
 		else
@@ -165,53 +170,85 @@ static noinline void record_from(const struct slab_log *log,
 	finish(log->log, &event, ref);
 }
 
-/* Inlined into the hooks: it is all there is to an event that nobody wants. */
-static __always_inline void record(const struct slab_object *object,
-				   size_t size, enum btlog_op op)
+static noinline void record_any(const void *ptr, const struct kmem_cache *cache,
+				size_t size, unsigned long call_site,
+				enum btlog_op op)
 {
+	const struct slab_object object = { ptr, cache, call_site };
 	const struct slab_log *log;
 
 	list_for_each_entry_rcu(log, &slab_logs, list) {
 		if (op == BTLOG_OP_FREE && log->hash)
 			continue;
-		if (passes(log, object) && btlog_wants(log->log, size)) {
-			record_from(log, object->ptr, cache_of(object), size,
-				    object->call_site, op);
+		if (passes(log, &object) && !btlog_skips(log->log, size)) {
+			record_from(log, ptr, cache, size, call_site, op);
 			return;
 		}
 	}
 }
 
-static size_t object_size(const void *ptr, const struct kmem_cache *cache)
+static size_t object_size(const struct slab_object *object)
 {
-	if (!cache)
-		return folio_size(virt_to_folio(ptr));
-	return kmem_cache_size((struct kmem_cache *)cache);
+	const struct kmem_cache *cache = cache_of(object);
+
+	return cache ? slab_cache_size(cache) :
+		       folio_size(virt_to_folio(object->ptr));
 }
 
-/* Only logs of events care for more than the address. */
-static noinline void record_free(const void *ptr, const struct kmem_cache *cache,
-				 unsigned long call_site)
+static __always_inline void erase_from(struct btlog *log, const void *ptr)
 {
-	const struct slab_object object = {
-		.ptr = ptr,
-		.cache = cache,
-		.has_cache = true,
-		.call_site = call_site,
-	};
-
-	record(&object, object_size(ptr, cache), BTLOG_OP_FREE);
+	if (btlog_lacks(log, (unsigned long)ptr))
+		btlog_count_event(log, BTC_UNTRACKED_FREE);
+	else
+		btlog_erase(log, (unsigned long)ptr);
 }
 
-static __always_inline void erase(const struct slab_object *object)
+static noinline void erase_any(const void *ptr, const struct kmem_cache *cache,
+			       unsigned long call_site)
 {
+	const struct slab_object object = { ptr, cache, call_site };
 	const struct slab_log *log;
+	bool events = false;
 
-	list_for_each_entry_rcu(log, &slab_logs, list)
-		if (log->hash && passes(log, object))
-			btlog_erase(log->log, (unsigned long)object->ptr);
-	if (unlikely(READ_ONCE(event_logs)))
-		record_free(object->ptr, cache_of(object), object->call_site);
+	list_for_each_entry_rcu(log, &slab_logs, list) {
+		if (!log->hash)
+			events = true;
+		else if (passes(log, &object))
+			erase_from(log->log, ptr);
+	}
+	/* They alone care for more than the address. */
+	if (events)
+		record_any(ptr, cache, object_size(&object), call_site,
+			   BTLOG_OP_FREE);
+}
+
+/*
+ * The next two are inlined into the hooks: they are all there is to an event
+ * that the only log doesn't want. Every call is the last thing done, so that the
+ * hooks have nothing to save.
+ */
+static __always_inline void record(const void *ptr,
+				   const struct kmem_cache *cache, size_t size,
+				   unsigned long call_site)
+{
+	const struct slab_log *sole = rcu_dereference_sched(sole_log);
+
+	if (unlikely(!sole))
+		record_any(ptr, cache, size, call_site, BTLOG_OP_ALLOC);
+	else if (!btlog_skips(sole->log, size))
+		record_from(sole, ptr, cache, size, call_site, BTLOG_OP_ALLOC);
+}
+
+static __always_inline void erase(const void *ptr,
+				  const struct kmem_cache *cache,
+				  unsigned long call_site)
+{
+	const struct slab_log *sole = rcu_dereference_sched(sole_log);
+
+	if (likely(sole))
+		erase_from(sole->log, ptr);
+	else
+		erase_any(ptr, cache, call_site);
 }
 
 /* ==== Tracepoints ==== */
@@ -239,7 +276,7 @@ static const char * const large_callers[] = {
 
 static struct text_range large_caller_text[ARRAY_SIZE(large_callers)];
 
-static noinline bool is_large_caller(unsigned long addr)
+static bool is_large_caller(unsigned long addr)
 {
 	const struct text_range *text = large_caller_text;
 	unsigned int i;
@@ -250,69 +287,70 @@ static noinline bool is_large_caller(unsigned long addr)
 	return false;
 }
 
+static __always_inline void kmalloc_event(unsigned long call_site,
+					  const void *ptr, size_t size)
+{
+	this_cpu_inc(counts[COUNT_KMALLOC]);
+	if (likely(!ZERO_OR_NULL_PTR(ptr)))
+		record(ptr, UNKNOWN_CACHE, size, call_site);
+	else if (!ptr)
+		this_cpu_inc(counts[COUNT_FAILED]);
+}
+
+static noinline void large_kmalloc_event(unsigned long call_site,
+					 const void *ptr, size_t size)
+{
+	if (!is_large_caller(call_site))
+		kmalloc_event(call_site, ptr, size);
+}
+
 static void on_kmalloc(void *data, unsigned long call_site, const void *ptr,
 		       size_t bytes_req, size_t bytes_alloc, gfp_t flags,
 		       int node)
 {
-	struct slab_object object = { .ptr = ptr, .call_site = call_site };
-
-	if (unlikely(bytes_req > KMALLOC_MAX_CACHE_SIZE) &&
-	    is_large_caller(call_site))
-		return;
-	this_cpu_inc(counts[COUNT_KMALLOC]);
-	if (unlikely(ZERO_OR_NULL_PTR(ptr))) {
-		if (!ptr)
-			this_cpu_inc(counts[COUNT_FAILED]);
-		return;
-	}
-	record(&object, bytes_req, BTLOG_OP_ALLOC);
+	if (likely(bytes_req <= KMALLOC_MAX_CACHE_SIZE))
+		kmalloc_event(call_site, ptr, bytes_req);
+	else
+		large_kmalloc_event(call_site, ptr, bytes_req);
 }
 
 static void on_kmem_cache_alloc(void *data, unsigned long call_site,
 				const void *ptr, struct kmem_cache *cache,
 				gfp_t flags, int node)
 {
-	struct slab_object object = {
-		.ptr = ptr,
-		.cache = cache,
-		.has_cache = true,
-		.call_site = call_site,
-	};
-
 	this_cpu_inc(counts[COUNT_CACHE_ALLOC]);
-	if (unlikely(!ptr)) {
+	if (likely(ptr))
+		record(ptr, cache, slab_cache_size(cache), call_site);
+	else
 		this_cpu_inc(counts[COUNT_FAILED]);
-		return;
-	}
-	record(&object, kmem_cache_size(cache), BTLOG_OP_ALLOC);
 }
 
 static void on_kfree(void *data, unsigned long call_site, const void *ptr)
 {
-	struct slab_object object = { .ptr = ptr, .call_site = call_site };
-
 	if (ZERO_OR_NULL_PTR(ptr))
 		return;
 	this_cpu_inc(counts[COUNT_KFREE]);
-	erase(&object);
+	erase(ptr, UNKNOWN_CACHE, call_site);
+}
+
+static noinline void retire_and_erase(const void *ptr,
+				      const struct kmem_cache *cache,
+				      unsigned long call_site)
+{
+	slab_cache_retire(ptr);
+	erase(ptr, cache, call_site);
 }
 
 static void on_kmem_cache_free(void *data, unsigned long call_site,
 			       const void *ptr, const struct kmem_cache *cache)
 {
-	struct slab_object object = {
-		.ptr = ptr,
-		.cache = cache,
-		.has_cache = true,
-		.call_site = call_site,
-	};
-
 	if (unlikely(!ptr))
 		return;
 	this_cpu_inc(counts[COUNT_CACHE_FREE]);
 	if (unlikely(cache == slab_cache_cache))
-		slab_cache_retire(ptr);
-	erase(&object);
+		retire_and_erase(ptr, cache, call_site);
+	else
+		erase(ptr, cache, call_site);
 }
 
 /* ==== Bulk functions ==== */
@@ -335,8 +373,7 @@ static struct slab_object bulk_object(const struct slab_bulk *bulk, size_t i)
 {
 	return (struct slab_object) {
 		.ptr = bulk->ptrs[i],
-		.cache = bulk->cache,
-		.has_cache = bulk->cache,
+		.cache = bulk->cache ?: UNKNOWN_CACHE,
 		.call_site = bulk->caller,
 	};
 }
@@ -357,9 +394,10 @@ static void record_bulk(const struct slab_log *log, const struct slab_bulk *bulk
 
 		if (ZERO_OR_NULL_PTR(object.ptr) || !passes(log, &object))
 			continue;
-		event.size = object_size(object.ptr, cache_of(&object));
-		if (!btlog_wants(log->log, event.size))
+		event.size = object_size(&object);
+		if (btlog_skips(log->log, event.size))
 			continue;
+		btlog_drawn(log->log);
 		if (!ref)
 			ref = capture(log, bulk->caller);
 		event.tag = slab_tag(cache_of(&object));
@@ -376,7 +414,7 @@ static void erase_bulk(const struct slab_log *log, const struct slab_bulk *bulk)
 		const struct slab_object object = bulk_object(bulk, i);
 
 		if (!ZERO_OR_NULL_PTR(object.ptr) && passes(log, &object))
-			btlog_erase(log->log, (unsigned long)object.ptr);
+			erase_from(log->log, object.ptr);
 	}
 }
 
@@ -613,6 +651,19 @@ static int slab_check(const char *arg)
 	return -EINVAL;
 }
 
+/* Most of the time there is one log, of what is outstanding in all caches. */
+static void choose_sole(void)
+{
+	struct slab_log *log = NULL;
+
+	lockdep_assert_held(&slab_logs_lock);
+	if (list_is_singular(&slab_logs))
+		log = list_first_entry(&slab_logs, struct slab_log, list);
+	if (log && !(log->hash && log->filter.all))
+		log = NULL;
+	rcu_assign_pointer(sole_log, log);
+}
+
 /* Next to a log of the same kind, so that the two share their stacks. */
 static void add_log(struct slab_log *new)
 {
@@ -628,8 +679,7 @@ static void add_log(struct slab_log *new)
 		}
 	}
 	list_add_tail_rcu(&new->list, at);
-	if (!new->hash)
-		WRITE_ONCE(event_logs, event_logs + 1);
+	choose_sole();
 }
 
 static int slab_attach(struct btlog *log, const char *arg)
@@ -665,8 +715,7 @@ static void slab_detach(struct btlog *log)
 
 	mutex_lock(&slab_logs_lock);
 	list_del_rcu(&old->list);
-	if (!old->hash)
-		WRITE_ONCE(event_logs, event_logs - 1);
+	choose_sole();
 	slab_filter_remove(&old->filter);
 	if (list_empty(&slab_logs))
 		unhook_all();

@@ -59,6 +59,7 @@ struct slab_filter {
 extern struct slab_slot slab_slots[SLAB_SLOTS];
 extern const struct kmem_cache *slab_cache_cache;
 extern unsigned int slab_cache_offset;
+extern unsigned int slab_size_offset;
 
 /**
  * slab_cache_learn() - find out what the kernel's headers don't tell
@@ -128,6 +129,12 @@ slab_cache_of(const void *object)
 	if (unlikely(!folio_test_slab(folio)))
 		return NULL;
 	return *(const struct kmem_cache **)((void *)folio + slab_cache_offset);
+}
+
+/* kmem_cache_size() without a call. */
+static __always_inline size_t slab_cache_size(const struct kmem_cache *cache)
+{
+	return *(const u32 *)((const void *)cache + slab_size_offset);
 }
 
 static __always_inline bool slab_filter_wants(const struct slab_filter *filter,

@@ -59,7 +59,10 @@ const struct kmem_cache *slab_cache_cache;
 /* Where a slab's struct page has the pointer to its cache. */
 unsigned int slab_cache_offset;
 
-/* Where struct kmem_cache has the pointer to its name. */
+/* Where struct kmem_cache has the size of its objects. */
+unsigned int slab_size_offset;
+
+/* Where it has the pointer to its name. */
 static unsigned int name_offset;
 
 /* ==== Filters ==== */
@@ -286,6 +289,9 @@ void slab_cache_show(struct seq_file *m)
 
 /* ==== Learning ==== */
 
+/* Of the objects of our cache; nothing else in it has this value. */
+enum { ODD_SIZE = 1237 };
+
 /*
  * A cache with a constructor is never merged with another one, so its name
  * stays its own.
@@ -332,6 +338,26 @@ static unsigned int find_own_name(const struct kmem_cache *cache,
 	return 0;
 }
 
+/*
+ * Where a cache has the size of its objects; 0: nowhere, or in two places. Other
+ * sizes that it has are rounded up.
+ */
+static unsigned int find_size(struct kmem_cache *cache)
+{
+	unsigned int words = kmem_cache_size((void *)slab_cache_cache) / sizeof(u32);
+	const u32 *word = (const u32 *)cache;
+	unsigned int i, found = 0;
+
+	for (i = 0; i < words; i++) {
+		if (word[i] != kmem_cache_size(cache))
+			continue;
+		if (found)
+			return 0;
+		found = i * sizeof(*word);
+	}
+	return found;
+}
+
 static int learn_from(struct kmem_cache *cache, const char *name)
 {
 	void *object = kmem_cache_alloc(cache, GFP_KERNEL);
@@ -345,8 +371,9 @@ static int learn_from(struct kmem_cache *cache, const char *name)
 	slab_cache_cache = slab_cache_of(cache);
 	if (!slab_cache_cache)
 		return -EOPNOTSUPP;
+	slab_size_offset = find_size(cache);
 	name_offset = find_own_name(cache, name);
-	return name_offset ? 0 : -EOPNOTSUPP;
+	return slab_size_offset && name_offset ? 0 : -EOPNOTSUPP;
 }
 
 int slab_cache_learn(void)
@@ -356,7 +383,7 @@ int slab_cache_learn(void)
 	int ret;
 
 	snprintf(name, sizeof(name), "btlog-%016llx", get_random_u64());
-	cache = kmem_cache_create(name, 64, 0, 0, construct);
+	cache = kmem_cache_create(name, ODD_SIZE, 0, 0, construct);
 	if (!cache)
 		return -ENOMEM;
 	ret = learn_from(cache, name);

@@ -9,11 +9,12 @@ need_module 9pnet_virtio 9p
 mount -t 9p -o trans=virtio,version=9p2000.L bench /mnt
 . /mnt/guest.sh
 
-# Asks the host for something and waits until it is so.
+# Asks the host for something and waits until it is so. The file is there from
+# the start: to create one while the host removes another fails at times.
 ask_host()
 {
-	: >"/mnt/$1"
-	wait_for 600 test ! -e "/mnt/$1"
+	echo "$1" >/mnt/ask
+	wait_for 600 test ! -s /mnt/ask
 }
 
 watched()
