@@ -21,32 +21,22 @@ sources()
 		-type f ! -name '*.mod.c' \( "${names[@]:1}" \) -printf '%P\n' | sort)
 }
 
-# compile KERNEL MAKE-ARGUMENT...: prints the warnings about our files. What
-# the compiler or sparse think of the kernel's headers is not for us to mend.
+# What the compiler (W=1) and sparse say about our files. What they think of the
+# kernel's headers is not for us to mend. Every file has to be compiled to be
+# seen.
 compile()
 {
 	local kernel=$1 log
-	shift
 
 	log=$(mktemp)
-	if VARIANT=lint "$top/scripts/build.sh" "$kernel" '' "$@" >"$log" 2>&1; then
+	rm -rf "$cache/mod/$kernel-lint"
+	if VARIANT=lint "$top/scripts/build.sh" "$kernel" '' \
+		W=1 C=1 CF=-D__CHECK_ENDIAN__ >"$log" 2>&1; then
 		sed -nE "s,^$cache/mod/$kernel-lint/([^ ]*: (warning|error):),\1,p" "$log"
 	else
 		cat "$log"
 	fi
 	rm -f "$log"
-}
-
-# Every file has to be compiled for its warnings to be seen.
-warnings()
-{
-	rm -rf "$cache/mod/$1-lint"
-	compile "$1" W=1
-}
-
-sparse()
-{
-	compile "$1" C=2 CF=-D__CHECK_ENDIAN__
 }
 
 checkpatch()
@@ -117,7 +107,7 @@ check()
 	local k
 
 	case $1 in
-	warnings | sparse)
+	compile)
 		for k in "${stock[@]}"; do
 			run "$1-$k" "$1" "$k"
 		done
@@ -133,7 +123,7 @@ main()
 
 	"$top/scripts/deps.sh" build lint
 	failed=0
-	[ $# -gt 0 ] || set -- shell versions documentation checkpatch warnings sparse
+	[ $# -gt 0 ] || set -- shell versions documentation checkpatch compile
 	for c; do
 		check "$c"
 	done
