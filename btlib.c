@@ -952,6 +952,20 @@ noinline notrace btref_t btref_get(unsigned long call_site, unsigned int depth,
 }
 EXPORT_SYMBOL_GPL(btref_get);
 
+btref_t btref_get_from(const struct bt_frame *from, unsigned int depth,
+		       unsigned int flags)
+{
+	struct bt_context *ctx = bt_context_enter();
+	btref_t ref = btref_reason(BTR_NO_STACK);
+
+	if (unlikely(!ctx))
+		return btref_reason(BTR_RECURSION);
+	if (unwind_capture_from(ctx, from, depth, flags & BTREF_CUT_IRQ))
+		ref = intern_trace(&ctx->trace, flags);
+	bt_context_leave(ctx);
+	return ref;
+}
+
 btref_t btref_intern(const u32 *frames, unsigned int n, unsigned int flags)
 {
 	btref_t ref;
@@ -1476,12 +1490,12 @@ int btlib_prepare(void)
 }
 EXPORT_SYMBOL_FOR_TESTS(btlib_prepare);
 
-static int make_memo(void)
+static int prepare_capture(void)
 {
 	int err;
 
 	mutex_lock(&lib.worker_lock);
-	err = unwind_memo_init();
+	err = unwind_prepare();
 	mutex_unlock(&lib.worker_lock);
 	return err;
 }
@@ -1493,7 +1507,7 @@ int btlib_use(void)
 	atomic_inc(&lib.users);
 	err = btlib_prepare();
 	if (!err)
-		err = make_memo();
+		err = prepare_capture();
 	if (err)
 		btlib_unuse();
 	else

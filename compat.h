@@ -57,6 +57,19 @@ static inline struct bt_text module_init_text(const struct module *mod)
 	regs_get_kernel_argument(&(fregs)->regs, n)
 #endif
 
+/* 6.1: likewise. */
+#ifndef ftrace_regs_get_stack_pointer
+#define ftrace_regs_get_stack_pointer(fregs) \
+	kernel_stack_pointer(&(fregs)->regs)
+#endif
+
+/* 6.1: likewise. Where the BP of the function's caller is, saved on each entry. */
+#ifdef arch_ftrace_regs
+#define ftrace_regs_bp(fregs) (&arch_ftrace_regs(fregs)->regs.bp)
+#else
+#define ftrace_regs_bp(fregs) (&(fregs)->regs.bp)
+#endif
+
 /* 6.1: functions that allocate had no wrapper macros and no _noprof names. */
 #ifdef kmem_cache_alloc_bulk
 #define BT_ALLOC_BULK "kmem_cache_alloc_bulk_noprof"

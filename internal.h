@@ -187,6 +187,34 @@ void unwind_invalidate(void);
 bool unwind_capture(struct bt_context *ctx, unsigned long call_site,
 		    unsigned int depth, unsigned int flags);
 
+/**
+ * struct bt_frame - a frame of the current stack
+ * @ip: return address into it
+ * @at: where that is or was; the frame's SP is behind it
+ * @bp: where its BP is saved
+ */
+struct bt_frame {
+	unsigned long ip;
+	const unsigned long *at;
+	const unsigned long *bp;
+};
+
+/**
+ * unwind_capture_from() - the current stack from a frame on, as frame numbers
+ * @ctx: as for unwind_capture()
+ * @from: the innermost frame to be given out
+ * @depth: likewise
+ * @flags: likewise
+ *
+ * For hooks that are told the registers of what they observe, and between which
+ * and that there are frames that only the reference understands.
+ *
+ * Context: Any, NMI included; preemption off.
+ * Return: true; false if there is no usable frame.
+ */
+bool unwind_capture_from(struct bt_context *ctx, const struct bt_frame *from,
+			 unsigned int depth, unsigned int flags);
+
 /*
  * What is asked of btref_get(), in one word: the call site, whose upper bits are
  * all alike, depth and flags.
@@ -249,9 +277,6 @@ void unwind_remember(const unsigned long *fp, u64 key, u32 generation,
  */
 void unwind_forget(void);
 
-/* Make room to remember stacks. Context: process. Return: 0 or -ENOMEM. */
-int unwind_memo_init(void);
-
 #else
 
 static inline btref_t unwind_recall(const unsigned long *fp, u64 key)
@@ -273,16 +298,33 @@ static inline void unwind_forget(void)
 {
 }
 
-static inline int unwind_memo_init(void)
-{
-	return 0;
-}
-
 #endif
+
+/**
+ * unwind_prepare() - make room for the frame cache and for remembered stacks
+ *
+ * Until then stacks are taken by the reference.
+ *
+ * Context: Process, may sleep; one at a time.
+ * Return: 0 or -ENOMEM.
+ */
+int unwind_prepare(void);
 
 void unwind_show(struct seq_file *m);
 
 /* ==== btlib.c: the library ==== */
+
+/**
+ * btref_get_from() - btref_get() of the current stack from a frame on
+ * @from: the innermost frame
+ * @depth: as for btref_get()
+ * @flags: likewise, with BTREF_NOWAIT
+ *
+ * Context: Any, NMI included; preemption off.
+ * Return: as btref_get()
+ */
+btref_t btref_get_from(const struct bt_frame *from, unsigned int depth,
+		       unsigned int flags);
 
 int btlib_init(void);
 void btlib_exit(void);

@@ -303,6 +303,14 @@ noinline notrace bool unwind_capture(struct bt_context *ctx,
 	return ctx->trace.nr;
 }
 
+noinline notrace bool unwind_capture_from(struct bt_context *ctx,
+					  const struct bt_frame *from,
+					  unsigned int depth,
+					  unsigned int flags)
+{
+	return unwind_capture(ctx, from->ip, depth, flags);
+}
+
 #endif
 
 /* ==== Statistics, start and end ==== */
@@ -352,6 +360,11 @@ int unwind_setup(void)
 	find_symbols(&cuts, cut_names, ARRAY_SIZE(cut_names));
 	find_symbols(&exceptions, exception_names, ARRAY_SIZE(exception_names));
 	return unwind_cache_init();
+}
+
+int unwind_prepare(void)
+{
+	return unwind_cache_prepare() ?: unwind_memo_prepare();
 }
 
 void unwind_cleanup(void)

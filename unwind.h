@@ -239,11 +239,18 @@ void unwind_decode(struct unwind_step *step, unsigned long ip, u32 generation);
 
 int unwind_cache_init(void);
 void unwind_cache_exit(void);
-size_t unwind_cache_bytes(void);
 
-/* Bytes for remembered stacks. */
-size_t unwind_memo_bytes(void);
+/*
+ * Make room, unless there is some already. Context: process, one at a time.
+ * Return: 0 or -ENOMEM.
+ */
+int unwind_cache_prepare(void);
+int unwind_memo_prepare(void);
 void unwind_memo_exit(void);
+
+/* What was made, in bytes. */
+size_t unwind_cache_bytes(void);
+size_t unwind_memo_bytes(void);
 
 #else
 
@@ -254,6 +261,16 @@ static inline int unwind_cache_init(void)
 
 static inline void unwind_cache_exit(void)
 {
+}
+
+static inline int unwind_cache_prepare(void)
+{
+	return 0;
+}
+
+static inline int unwind_memo_prepare(void)
+{
+	return 0;
 }
 
 static inline size_t unwind_cache_bytes(void)

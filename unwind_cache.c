@@ -33,7 +33,7 @@ enum { CACHE_KB_MIN = 4, CACHE_KB_MAX = 4096 };
 
 /**
  * struct unwind_cpu - the cache of one CPU
- * @steps: I: the table
+ * @steps: the table; NULL until the first log is on
  * @nest: captures under way, one inside the other
  * @irq_stack: learnt when first met; @hi is NULL until then
  */
@@ -47,18 +47,6 @@ static DEFINE_PER_CPU(struct unwind_cpu, unwind_cpu);
 
 /* Bits of an address, times 4, that are the offset of its step in the table. */
 static u32 slot_mask __read_mostly;
-
-/**
- * struct place - a frame on the stack
- * @ip: its return address
- * @at: where that is; the frame's SP was behind it
- * @bp: where the frame's BP is saved
- */
-struct place {
-	unsigned long ip;
-	const unsigned long *at;
-	const unsigned long *bp;
-};
 
 /**
  * struct table - what a walk looks steps up in
@@ -87,7 +75,7 @@ struct table {
  */
 struct walk {
 	struct table table;
-	struct place place;
+	struct bt_frame place;
 	struct unwind_stack stack;
 	u32 *out;
 	u32 *end;
@@ -245,7 +233,7 @@ static const struct unwind_step *find_step(struct walk *w)
 
 /* ==== Steps on one stack ==== */
 
-static __always_inline bool is_above(const struct place *p,
+static __always_inline bool is_above(const struct bt_frame *p,
 				     const unsigned long *word,
 				     const unsigned long *hi)
 {
@@ -256,7 +244,7 @@ static __always_inline bool is_above(const struct place *p,
  * The caller's frame is found from the saved BP. False if a slot isn't where it
  * must be; the place then is as it was.
  */
-static noinline bool bp_step(struct place *p, const struct unwind_step *step,
+static noinline bool bp_step(struct bt_frame *p, const struct unwind_step *step,
 			     const unsigned long *hi)
 {
 	const unsigned long *base = (void *)READ_ONCE_NOCHECK(*p->bp);
@@ -278,7 +266,7 @@ static noinline bool bp_step(struct place *p, const struct unwind_step *step,
 }
 
 /* To the caller of a frame whose step has the key that makes it plain. */
-static __always_inline bool plain_step(struct place *p,
+static __always_inline bool plain_step(struct bt_frame *p,
 				       const struct unwind_step *step,
 				       const unsigned long *hi)
 {
@@ -297,11 +285,11 @@ static __always_inline bool plain_step(struct place *p,
  * To the caller of a frame that isn't plain or not where it is looked for first;
  * false if that isn't on the same stack.
  */
-static __always_inline bool other_step(struct place *p,
+static __always_inline bool other_step(struct bt_frame *p,
 				       const struct unwind_step *step,
 				       const unsigned long *hi)
 {
-	struct place place = *p;
+	struct bt_frame place = *p;
 
 	if (step_role(step) & UNWIND_CUT)
 		return false;
@@ -324,7 +312,7 @@ static __always_inline bool other_step(struct place *p,
  * its frame goes. This loop is the price of a capture. NULL: there is no room
  * for the next frame, which is known.
  */
-static __always_inline u32 *give_out(const struct table *t, struct place *p,
+static __always_inline u32 *give_out(const struct table *t, struct bt_frame *p,
 				     const unsigned long *hi, u32 *out,
 				     u32 *end)
 {
@@ -348,7 +336,7 @@ static __always_inline u32 *give_out(const struct table *t, struct place *p,
 }
 
 /* Go to the frame @ip, if it is among the first ones. */
-static __always_inline bool skip_to(const struct table *t, struct place *p,
+static __always_inline bool skip_to(const struct table *t, struct bt_frame *p,
 				    const unsigned long *hi, unsigned long ip)
 {
 	const u64 plain = key_of(t->generation | STEP_SP);
@@ -467,7 +455,7 @@ static noinline bool step_interrupted(struct walk *w, const void *regs)
 	if (!cross(w, &state))
 		return false;
 	w->saved_bp = state.bp;
-	w->place = (struct place){
+	w->place = (struct bt_frame){
 		.ip = state.ip,
 		.at = (unsigned long *)state.sp - 1,
 		.bp = &w->saved_bp,
@@ -542,9 +530,9 @@ static bool skip_leading(struct walk *w)
 }
 
 /* The caller of unwind_capture(). */
-static __always_inline struct place first_place(const unsigned long *fp)
+static __always_inline struct bt_frame first_place(const unsigned long *fp)
 {
-	return (struct place){ .ip = fp[1], .at = fp + 1, .bp = fp };
+	return (struct bt_frame){ .ip = fp[1], .at = fp + 1, .bp = fp };
 }
 
 static bool begin(struct walk *w, const unsigned long *fp, u32 *frames)
@@ -614,20 +602,22 @@ walk_all(struct bt_context *ctx, const unsigned long *fp,
 
 /* The rest of a walk; frames go to @out. */
 static noinline enum unwind_counter
-walk_rest(struct bt_context *ctx, u32 *out, unsigned long ip,
-	  const unsigned long *at, const unsigned long *bp,
+walk_rest(struct bt_context *ctx, u32 *out, struct bt_frame place,
 	  unsigned int depth, unsigned int flags)
 {
 	struct walk w = {
 		.table = this_table(),
-		.place = { .ip = ip, .at = at, .bp = bp },
-		.stack = unwind_stack_of(at),
+		.place = place,
+		.stack = unwind_stack_of(place.at),
 		.out = out,
 		.end = ctx->trace.frames + depth,
 		.cut_irq = flags & BTREF_CUT_IRQ,
 		.how = UWC_CACHED,
 	};
 
+	ctx->trace.nr = 0;
+	if (!unwind_is_on(&w.stack, place.at))
+		return UWC_OFF_STACK;
 	return finish(&w, &ctx->trace);
 }
 
@@ -645,7 +635,7 @@ walk_fast(struct bt_context *ctx, const unsigned long *fp,
 {
 	const struct table t = this_table();
 	const struct unwind_stack stack = unwind_stack_of(fp);
-	struct place p = first_place(fp);
+	struct bt_frame p = first_place(fp);
 	u32 *out;
 
 	if (!call_site || unlikely(!unwind_is_on(&stack, fp)) ||
@@ -654,10 +644,37 @@ walk_fast(struct bt_context *ctx, const unsigned long *fp,
 	out = give_out(&t, &p, stack.hi, ctx->trace.frames,
 		       ctx->trace.frames + depth);
 	if (out)
-		return walk_rest(ctx, out, p.ip, p.at, p.bp, depth, flags);
+		return walk_rest(ctx, out, p, depth, flags);
 	ctx->trace.nr = depth;
 	ctx->trace.truncated = true;
 	return UWC_CACHED;
+}
+
+/* Is the cache to be used here? If not: why. */
+static __always_inline enum unwind_counter how_to_capture(void)
+{
+	if (in_nmi())
+		return UWC_NMI;
+	if (likely(READ_ONCE(unwind_mode) == UNWIND_CACHED &&
+		   this_cpu_read(unwind_cpu.steps)))
+		return UWC_CACHED;
+	return UWC_REFERENCE;
+}
+
+/* @how: what came of the cache. */
+static __always_inline bool conclude(struct bt_context *ctx,
+				     enum unwind_counter how,
+				     unsigned long caller,
+				     unsigned long call_site,
+				     unsigned int depth, unsigned int flags)
+{
+	this_cpu_inc(unwind_counts[how]);
+	if (unlikely(how != UWC_CACHED))
+		unwind_reference(&ctx->trace, ctx->ips, caller, call_site,
+				 depth, flags);
+	else if (unlikely(READ_ONCE(unwind_verify)))
+		unwind_compare(ctx, caller, call_site, depth, flags);
+	return ctx->trace.nr;
 }
 
 /*
@@ -669,60 +686,73 @@ noinline notrace bool unwind_capture(struct bt_context *ctx,
 				     unsigned int depth, unsigned int flags)
 {
 	const unsigned long *fp = __builtin_frame_address(0);
-	enum unwind_counter how = UWC_REFERENCE;
+	enum unwind_counter how = how_to_capture();
 
-	if (in_nmi()) {
-		how = UWC_NMI;
-	} else if (likely(READ_ONCE(unwind_mode) == UNWIND_CACHED)) {
+	if (likely(how == UWC_CACHED)) {
 		this_cpu_inc(unwind_cpu.nest);
 		barrier();
 		how = walk_fast(ctx, fp, call_site, depth, flags);
 		barrier();
 		this_cpu_dec(unwind_cpu.nest);
 	}
-	this_cpu_inc(unwind_counts[how]);
-	if (unlikely(how != UWC_CACHED))
-		unwind_reference(&ctx->trace, ctx->ips, fp[1], call_site, depth,
-				 flags);
-	else if (unlikely(READ_ONCE(unwind_verify)))
-		unwind_compare(ctx, fp[1], call_site, depth, flags);
-	return ctx->trace.nr;
+	return conclude(ctx, how, fp[1], call_site, depth, flags);
 }
 EXPORT_SYMBOL_FOR_TESTS(unwind_capture);
 
+noinline notrace bool unwind_capture_from(struct bt_context *ctx,
+					  const struct bt_frame *from,
+					  unsigned int depth,
+					  unsigned int flags)
+{
+	enum unwind_counter how = how_to_capture();
+
+	if (likely(how == UWC_CACHED)) {
+		this_cpu_inc(unwind_cpu.nest);
+		barrier();
+		how = walk_rest(ctx, ctx->trace.frames, *from, depth, flags);
+		barrier();
+		this_cpu_dec(unwind_cpu.nest);
+	}
+	return conclude(ctx, how, _RET_IP_, from->ip, depth, flags);
+}
+
 /* ==== Start and end ==== */
 
-static int allocate(size_t size)
+static size_t table_bytes(void)
 {
-	int cpu;
-
-	for_each_possible_cpu(cpu) {
-		struct unwind_step *steps = vzalloc_node(size, cpu_to_node(cpu));
-
-		if (!steps)
-			return -ENOMEM;
-		per_cpu(unwind_cpu, cpu).steps = steps;
-	}
-	return 0;
+	return (size_t)cache_kb << 10;
 }
 
 int unwind_cache_init(void)
 {
-	size_t size = (size_t)cache_kb << 10;
-	int err;
-
 	if (cache_kb < CACHE_KB_MIN || cache_kb > CACHE_KB_MAX ||
 	    !is_power_of_2(cache_kb)) {
 		pr_err("capture_cache_kb is %u, not a power of two from %d to %d\n",
 		       cache_kb, CACHE_KB_MIN, CACHE_KB_MAX);
 		return -ERANGE;
 	}
-	slot_mask = size - sizeof(struct unwind_step);
+	slot_mask = table_bytes() - sizeof(struct unwind_step);
 	unwind_step_init();
-	err = allocate(size);
-	if (err)
-		unwind_cache_exit();
-	return err;
+	return 0;
+}
+
+/* What is there already stays, so that it may be called again. */
+int unwind_cache_prepare(void)
+{
+	int cpu;
+
+	for_each_possible_cpu(cpu) {
+		struct unwind_cpu *c = per_cpu_ptr(&unwind_cpu, cpu);
+		struct unwind_step *steps = c->steps;
+
+		if (!steps)
+			steps = vzalloc_node(table_bytes(), cpu_to_node(cpu));
+		if (!steps)
+			return -ENOMEM;
+		/* Zeroes first. */
+		smp_store_release(&c->steps, steps);
+	}
+	return 0;
 }
 
 void unwind_cache_exit(void)
@@ -737,5 +767,11 @@ void unwind_cache_exit(void)
 
 size_t unwind_cache_bytes(void)
 {
-	return (size_t)num_possible_cpus() * cache_kb << 10;
+	size_t bytes = 0;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		if (READ_ONCE(per_cpu(unwind_cpu, cpu).steps))
+			bytes += table_bytes();
+	return bytes;
 }

@@ -491,8 +491,7 @@ void unwind_remember(const unsigned long *fp, u64 key, u32 generation,
 
 /* ==== Start and end ==== */
 
-/* What is there already stays, so that it may be called again. */
-int unwind_memo_init(void)
+int unwind_memo_prepare(void)
 {
 	int cpu;
 

@@ -88,8 +88,8 @@ function captures(   i, d, depth, n) {
 	for (i = 1; i <= n; i++) {
 		d = depth[i]
 		row(d ", `stack_trace_save()`", "capture." d ".stack_trace_save", "")
-		row(d ", btlog, cached", "capture." d ".capture", d == 16 ? 450 : "")
-		row(d ", btlog, cached, and looked up", "capture." d ".get", "")
+		row(d ", btlog, walked", "capture." d ".capture", d == 16 ? 450 : "")
+		row(d ", btlog, usual: known, with its reference", "capture." d ".get", d == 16 ? 450 : "")
 	}
 }
 

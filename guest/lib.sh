@@ -100,6 +100,53 @@ need_module()
 	done
 }
 
+# mount_share TAG: a folder of the host's, which QEMU got with -virtfs, on /mnt
+mount_share()
+{
+	need_module virtio_pci 9pnet_virtio 9p
+	mount -t 9p -o trans=virtio,version=9p2000.L "$1" /mnt ||
+		die "no share $1"
+}
+
+# A test that does much at once starts actors, which act while this says so.
+going_on()
+{
+	[ ! -e /tmp/stop ]
+}
+
+# An actor that takes the last CPU off and on.
+hotplug()
+{
+	local cpus cpu
+
+	cpus=$(cat /sys/devices/system/cpu/present)
+	cpu=/sys/devices/system/cpu/cpu${cpus#*-}/online
+	[ -e $cpu ] || return
+	while going_on; do
+		echo 0 >$cpu
+		sleep 1
+		echo 1 >$cpu
+		sleep 2
+	done
+}
+
+# under_preempt MODE: in a boot with preempt=MODE, the tests of nested events, of
+# all contexts and of unloading
+under_preempt()
+{
+	local t module
+
+	grep -q "($1)" /sys/kernel/debug/sched/preempt ||
+		die "the kernel isn't booted with preempt=$1"
+	for t in bt03_nested bt31_contexts bt16_concurrent bt34_unload report; do
+		echo "$t"
+		sh /t/$t.sh || die "$t"
+		for module in tm feed btlog; do
+			! is_loaded $module || rmmod $module
+		done
+	done
+}
+
 # has_config NAME: is it y or m in this kernel?
 has_config()
 {

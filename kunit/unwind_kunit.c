@@ -337,17 +337,10 @@ static noinline btref_t right_way(void)
 }
 
 /* From here on the CPU stays the same, and with it what is remembered. */
-static void begin_to_remember(struct kunit *test)
+static void begin_to_remember(void)
 {
 	WRITE_ONCE(unwind_mode, UNWIND_CACHED);
-	KUNIT_ASSERT_EQ(test, btlib_use(), 0);
 	migrate_disable();
-}
-
-static void end_to_remember(void)
-{
-	migrate_enable();
-	btlib_unuse();
 }
 
 static unsigned int remembered_in(btref_t (*way)(void))
@@ -370,10 +363,10 @@ static unsigned int remembered(btref_t (*way)(void), unsigned int rounds)
 
 static void known_again(struct kunit *test)
 {
-	begin_to_remember(test);
+	begin_to_remember();
 	/* Seen, seen again and learnt, known; and whatever interrupts may do. */
 	KUNIT_EXPECT_GE(test, remembered(left_way, 1000), 900);
-	end_to_remember();
+	migrate_enable();
 }
 
 static void ways_are_told_apart(struct kunit *test)
@@ -381,7 +374,7 @@ static void ways_are_told_apart(struct kunit *test)
 	unsigned int i, known = 0;
 	u32 left[BTREF_MAX_FRAMES], right[BTREF_MAX_FRAMES];
 
-	begin_to_remember(test);
+	begin_to_remember();
 	for (i = 0; i < 1000; i++) {
 		u64 before = unwind_count(UWC_REMEMBERED);
 		btref_t a = left_way(), b = right_way();
@@ -397,21 +390,21 @@ static void ways_are_told_apart(struct kunit *test)
 		btref_put(b);
 	}
 	KUNIT_EXPECT_GE(test, known, 1800);
-	end_to_remember();
+	migrate_enable();
 }
 
 static void forgotten_when_stacks_die(struct kunit *test)
 {
 	unsigned int i, known = 0;
 
-	begin_to_remember(test);
+	begin_to_remember();
 	remembered(right_way, 10);
 	for (i = 0; i < 100; i++) {
 		unwind_forget();
 		known += remembered(right_way, 1);
 	}
 	KUNIT_EXPECT_EQ(test, known, 0);
-	end_to_remember();
+	migrate_enable();
 }
 
 #endif
@@ -419,12 +412,13 @@ static void forgotten_when_stacks_die(struct kunit *test)
 static int unwind_suite_init(struct kunit *test)
 {
 	test->priv = (void *)(long)unwind_mode;
-	return 0;
+	return btlib_use();
 }
 
 static void unwind_suite_exit(struct kunit *test)
 {
 	WRITE_ONCE(unwind_mode, (long)test->priv);
+	btlib_unuse();
 }
 
 static struct kunit_case unwind_cases[] = {

@@ -119,6 +119,13 @@ static btref_t capture(const struct slab_log *log, unsigned long call_site)
 	return btref_get(call_site, log->depth, log->flags);
 }
 
+/* The hooks of the bulk functions know registers. */
+static btref_t capture_from(const struct slab_log *log,
+			    const struct bt_frame *from)
+{
+	return btref_get_from(from, log->depth, log->flags);
+}
+
 static bool same_stack(const struct slab_log *a, const struct slab_log *b)
 {
 	return a->depth == b->depth && a->flags == b->flags;
@@ -360,13 +367,13 @@ static void on_kmem_cache_free(void *data, unsigned long call_site,
  * @cache: of all objects; NULL: they may be of any
  * @nr: how many
  * @ptrs: the objects
- * @caller: where the function returns to
+ * @caller: of the function
  */
 struct slab_bulk {
 	struct kmem_cache *cache;
 	size_t nr;
 	void **ptrs;
-	unsigned long caller;
+	struct bt_frame caller;
 };
 
 static struct slab_object bulk_object(const struct slab_bulk *bulk, size_t i)
@@ -374,7 +381,7 @@ static struct slab_object bulk_object(const struct slab_bulk *bulk, size_t i)
 	return (struct slab_object) {
 		.ptr = bulk->ptrs[i],
 		.cache = bulk->cache ?: UNKNOWN_CACHE,
-		.call_site = bulk->caller,
+		.call_site = bulk->caller.ip,
 	};
 }
 
@@ -399,7 +406,7 @@ static void record_bulk(const struct slab_log *log, const struct slab_bulk *bulk
 			continue;
 		btlog_drawn(log->log);
 		if (!ref)
-			ref = capture(log, bulk->caller);
+			ref = capture_from(log, &bulk->caller);
 		event.tag = slab_tag(cache_of(&object));
 		finish(log->log, &event, btref_retain(ref));
 	}
@@ -440,7 +447,12 @@ static void on_alloc_bulk(unsigned long caller, struct pt_regs *regs, void *data
 		return;
 	}
 	this_cpu_add(counts[COUNT_BULK_ALLOC], bulk->nr);
-	bulk->caller = caller;
+	/* SP is as after the return, whose address was where SP was before. */
+	bulk->caller = (struct bt_frame){
+		.ip = caller,
+		.at = (unsigned long *)regs->sp - 1,
+		.bp = &regs->bp,
+	};
 	list_for_each_entry_rcu(log, &slab_logs, list)
 		record_bulk(log, bulk, BTLOG_OP_ALLOC);
 }
@@ -454,7 +466,12 @@ static void notrace on_free_bulk(unsigned long ip, unsigned long caller,
 		.cache = (void *)ftrace_regs_get_argument(regs, 0),
 		.nr = ftrace_regs_get_argument(regs, 1),
 		.ptrs = (void *)ftrace_regs_get_argument(regs, 2),
-		.caller = caller,
+		/* SP is where the return address is. */
+		.caller = {
+			.ip = caller,
+			.at = (void *)ftrace_regs_get_stack_pointer(regs),
+			.bp = ftrace_regs_bp(regs),
+		},
 	};
 	const struct slab_log *log;
 

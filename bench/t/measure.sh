@@ -2,10 +2,9 @@
 # kernels: stock
 # mem: 1536
 # time: 1800
-# modules: 9p 9pnet_virtio
+# modules: virtio_pci 9p 9pnet_virtio
 . /lib.sh
-need_module 9pnet_virtio 9p
-mount -t 9p -o trans=virtio,version=9p2000.L bench /mnt
+mount_share bench
 . /mnt/guest.sh
 
 PAIRS=3000

@@ -3,10 +3,9 @@
 # kernels: stock
 # mem: 1024
 # time: 3000
-# modules: 9p 9pnet_virtio
+# modules: virtio_pci 9p 9pnet_virtio
 . /lib.sh
-need_module 9pnet_virtio 9p
-mount -t 9p -o trans=virtio,version=9p2000.L bench /mnt
+mount_share bench
 . /mnt/guest.sh
 
 # Asks the host for something and waits until it is so. The file is there from

@@ -3,10 +3,9 @@
 # cpus: 4
 # mem: 1536
 # time: 300
-# modules: 9p 9pnet_virtio
+# modules: virtio_pci 9p 9pnet_virtio
 . /lib.sh
-need_module 9pnet_virtio 9p
-mount -t 9p -o trans=virtio,version=9p2000.L bench /mnt
+mount_share bench
 . /mnt/guest.sh
 
 MS=700

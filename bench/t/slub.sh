@@ -3,10 +3,9 @@
 # mem: 1536
 # time: 600
 # append: slub_debug=U
-# modules: 9p 9pnet_virtio
+# modules: virtio_pci 9p 9pnet_virtio
 . /lib.sh
-need_module 9pnet_virtio 9p
-mount -t 9p -o trans=virtio,version=9p2000.L bench /mnt
+mount_share bench
 . /mnt/guest.sh
 
 set_up_work

@@ -13,7 +13,8 @@ memory()
 ram=$(awk '/^MemTotal:/ { print $2 * 1024 }' /proc/meminfo)
 load_btlog
 at_load=$(memory)
-expect_le "memory of the library at load" "$at_load" $((256 * 1024))
+caches=$(($(value $D/library frame_cache_bytes) + $(value $D/library stack_memo_bytes)))
+expect_le "memory at load" $((at_load + caches)) $((256 * 1024))
 expect_le "its limit" "$(value $D/library memory_limit_bytes)" $((ram / 60))
 
 load tm

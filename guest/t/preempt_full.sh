@@ -5,12 +5,4 @@
 # append: preempt=full
 . /lib.sh
 
-grep -q '(full)' /sys/kernel/debug/sched/preempt ||
-	die "the kernel isn't booted with preempt=full"
-for t in bt03_nested bt31_contexts bt16_concurrent bt34_unload report; do
-	echo "$t"
-	sh /t/$t.sh || die "$t"
-	for module in tm feed btlog; do
-		! is_loaded $module || rmmod $module
-	done
-done
+under_preempt full
